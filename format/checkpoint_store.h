@@ -1,0 +1,131 @@
+// A run folder: the checkpoints of one training run, and who may touch them.
+//
+//   RUN/
+//     lock                    held by the one process that trains or prunes
+//     latest                  hint: name of the newest checkpoint
+//     step-000000000060/      a committed checkpoint
+//       manifest.ckpt
+//     .tmp-*                  a save that did not finish; ignored, swept
+//     .trash-*                a prune that did not finish; ignored, swept
+//     abandoned/<attempt>/    checkpoints beyond the one that attempt resumed from
+//
+// Example (a test as well):
+//
+//   auto store = reprise::CheckpointStore::Open("/tmp/run", {});   // takes the lock
+//   if (!store.ok()) return store.status();
+//   auto found = (*store)->NewestVerified();
+//   if (!found.ok()) return found.status();
+//   if (found->checkpoint.has_value()) {
+//     (*store)->ResumeFrom(*found->checkpoint);   // abandons what lies beyond
+//   }
+//   ...
+//   (*store)->Save(snapshot);
+//   (*store)->Prune();
+//
+// Thread-compatible: one thread at a time.
+#ifndef REPRISE_FORMAT_CHECKPOINT_STORE_H_
+#define REPRISE_FORMAT_CHECKPOINT_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "format/io/file_system.h"
+#include "format/snapshot.h"
+
+namespace reprise {
+
+// A committed checkpoint that was read and verified whole.
+struct LoadedCheckpoint {
+  std::string path;             // folder, absolute or as the store's path was given
+  uint32_t format_major = 0;    // 1
+  std::string manifest_digest;  // 16 bytes
+  Snapshot snapshot;
+};
+
+// Reads and verifies the checkpoint folder `path`. Errors carry a Refusal
+// (format/refusal.h).
+absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(
+    const std::string& path, FileSystem* file_system = FileSystem::Real());
+
+class CheckpointStore {
+ public:
+  struct Options {
+    // Newest checkpoints to keep; at least 1. Only verified ones count.
+    int keep_last = 3;
+    FileSystem* file_system = FileSystem::Real();
+  };
+
+  // What was found and not used, and why.
+  struct PassedOver {
+    std::string name;     // entry of the run folder
+    absl::Status reason;  // carries a Refusal
+  };
+  struct Newest {
+    std::optional<LoadedCheckpoint> checkpoint;
+    std::vector<PassedOver> passed_over;
+  };
+
+  // Creates the folder when it is not there (every folder created is synced),
+  // takes the lock, and sweeps .tmp-* and .trash-*. Errors: LOCKED naming the
+  // holder; IO.
+  static absl::StatusOr<std::unique_ptr<CheckpointStore>> Open(
+      const std::string& run_folder, Options options);
+  // Releases the lock.
+  ~CheckpointStore();
+
+  CheckpointStore(const CheckpointStore&) = delete;
+  CheckpointStore& operator=(const CheckpointStore&) = delete;
+
+  const std::string& run_folder() const;
+
+  // The newest checkpoint that verifies. Damaged and incomplete ones are passed
+  // over and reported. Errors: TOO_NEW or UNKNOWN_FEATURE when a newer one
+  // needs a newer reader; CORRUPT (or the first cause) when checkpoint-named
+  // entries exist and none can be read, so that nobody starts fresh over them.
+  absl::StatusOr<Newest> NewestVerified();
+
+  // Steps of all committed checkpoints by folder name, ascending; unverified.
+  absl::StatusOr<std::vector<uint64_t>> List();
+
+  // Declares that training goes on from `checkpoint`: everything beyond its
+  // step is moved to abandoned/<attempt>/, and that checkpoint is protected
+  // from pruning until a newer one verifies. Returns the names moved.
+  // `attempt` is the new attempt's number (NextAttempt).
+  absl::StatusOr<std::vector<std::string>> ResumeFrom(
+      const LoadedCheckpoint& checkpoint, uint64_t attempt);
+
+  // Moves every checkpoint, and each of `also` that exists (names in the run
+  // folder), to abandoned/<attempt>/. Returns the names moved.
+  absl::StatusOr<std::vector<std::string>> AbandonAll(
+      uint64_t attempt, const std::vector<std::string>& also);
+
+  // One more than any attempt seen in the given checkpoint or in abandoned/.
+  absl::StatusOr<uint64_t> NextAttempt(
+      const std::optional<LoadedCheckpoint>& newest);
+
+  // Commits `snapshot` durably as step-%012d; returns its manifest digest
+  // (16 bytes). On error the run folder holds what it held before. A checkpoint
+  // of that step must not exist. Errors: INVALID_VALUE or LIMIT before the
+  // first byte is written; IO.
+  absl::StatusOr<std::string> Save(const Snapshot& snapshot);
+
+  // Removes all but the newest `keep_last` verified checkpoints; never the last
+  // verified one, nor the one resumed from until a newer one verifies. Returns
+  // the names removed.
+  absl::StatusOr<std::vector<std::string>> Prune();
+
+ private:
+  struct Rep;
+  explicit CheckpointStore(std::unique_ptr<Rep> rep);
+  std::unique_ptr<Rep> rep_;
+};
+
+}  // namespace reprise
+
+#endif  // REPRISE_FORMAT_CHECKPOINT_STORE_H_
