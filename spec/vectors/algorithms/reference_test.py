@@ -32,7 +32,8 @@ class ReferenceTest(unittest.TestCase):
         import math
         for i in range(1001):
             t = i / 1000
-            self.assertAlmostEqual(reference.cos_pi(t), math.cos(math.pi * t), delta=3e-16)
+            # math.cos is handed pi * t already rounded, which costs up to 3e-16.
+            self.assertAlmostEqual(reference.cos_pi(t), math.cos(math.pi * t), delta=5e-16)
 
     def test_philox_known_answers_of_random123(self):
         self.assertEqual(
