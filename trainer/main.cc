@@ -136,17 +136,17 @@ int Train(const CommandLine& line, const TrainerConfig& config,
           const std::optional<LoadedCheckpoint>& from, uint64_t fresh_attempt,
           CheckpointStore* store) {
   auto train = LoadData(config, line.data_dir, Split::kTrain);
-  if (!train.ok()) return Report({vocab::EXIT_BAD_REQUEST, train.status()});
+  if (!train.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, train.status()});
   auto test = LoadData(config, line.data_dir, Split::kTest);
-  if (!test.ok()) return Report({vocab::EXIT_BAD_REQUEST, test.status()});
+  if (!test.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, test.status()});
   auto schedule = MakeSchedule(config);
-  if (!schedule.ok()) return Report({vocab::EXIT_BAD_REQUEST, schedule.status()});
+  if (!schedule.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
 
   SetUpLibTorch(Threads(config, from));
   const at::Device device(config.run().device() == "cuda" ? at::kCUDA
                                                           : at::kCPU);
   auto state = MakeTrainState(config, *train, device);
-  if (!state.ok()) return Report({vocab::EXIT_BAD_REQUEST, state.status()});
+  if (!state.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, state.status()});
 
   RunInfo run;
   run.config = ToFields(config, changes);
@@ -155,7 +155,7 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   run.environment = DescribeEnvironment(device, AutocastDType(config));
   if (from.has_value()) {
     if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
-      return Report({vocab::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
     }
     ApplyOptimizerChanges(config, changes, *schedule, &*state);
     PrintRestored(*from);
@@ -165,7 +165,7 @@ int Train(const CommandLine& line, const TrainerConfig& config,
     std::printf("Resume level %s: %s\n", TextOf(promise.level).c_str(),
                 promise.reason.c_str());
     auto attempt = store->NextAttempt(from);
-    if (!attempt.ok()) return Report({vocab::EXIT_BAD_REQUEST, attempt.status()});
+    if (!attempt.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
     run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
@@ -174,10 +174,10 @@ int Train(const CommandLine& line, const TrainerConfig& config,
                   "(--fresh starts again).\n",
                   static_cast<int>(state->attempted),
                   static_cast<int>(config.run().steps()));
-      return vocab::EXIT_DONE;
+      return ExitCode::EXIT_DONE;
     }
     auto moved = store->ResumeFrom(*from, run.attempt);
-    if (!moved.ok()) return Report({vocab::EXIT_BAD_REQUEST, moved.status()});
+    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     for (const std::string& name : *moved) {
       std::printf("Moved %s to abandoned/%d: it lies beyond the step resumed "
                   "from\n",
@@ -190,7 +190,7 @@ int Train(const CommandLine& line, const TrainerConfig& config,
 
   auto metrics = MetricsLog::OpenForResume(store->run_folder(),
                                            state->attempted);
-  if (!metrics.ok()) return Report({vocab::EXIT_SAVE_FAILED, metrics.status()});
+  if (!metrics.ok()) return Report({ExitCode::EXIT_SAVE_FAILED, metrics.status()});
   Progress progress(config.run().steps(), config.run().log_every());
   TrainLoop::Parts parts{&config, &*train, &*test, device, *schedule, run,
                          store, &*metrics, &progress};
@@ -213,36 +213,36 @@ int Train(const CommandLine& line, const TrainerConfig& config,
                   static_cast<int>(state->attempted),
                   static_cast<int>(state->skipped),
                   100 * outcome.accuracy.value_or(0));
-      return vocab::EXIT_DONE;
+      return ExitCode::EXIT_DONE;
     case TrainOutcome::End::kStopped:
       std::printf("Stopped on signal %d at step %d; start again to go on\n",
                   StopRequest::Signal(), static_cast<int>(state->attempted));
-      return vocab::EXIT_STOPPED_ON_REQUEST;
+      return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
-      return Report({vocab::EXIT_SAVE_FAILED, outcome.error});
+      return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
     case TrainOutcome::End::kFailed:
-      return Report({vocab::EXIT_TRAINING_FAILED, outcome.error});
+      return Report({ExitCode::EXIT_TRAINING_FAILED, outcome.error});
   }
-  return vocab::EXIT_TRAINING_FAILED;
+  return ExitCode::EXIT_TRAINING_FAILED;
 }
 
 int Main(int argc, char** argv) {
   auto line = ParseCommandLine(argc, argv);
-  if (!line.ok()) return Report({vocab::EXIT_USAGE, line.status()});
+  if (!line.ok()) return Report({ExitCode::EXIT_USAGE, line.status()});
   auto asked = WithExplicitFields(Defaults(), line->explicit_fields);
-  if (!asked.ok()) return Report({vocab::EXIT_USAGE, asked.status()});
+  if (!asked.ok()) return Report({ExitCode::EXIT_USAGE, asked.status()});
   StopRequest::Install();
 
   // Before anything is written: is the device there, is the data whole?
   if (asked->run().device() == "cuda") {
     if (auto s = LoadCudaBackend(); !s.ok()) {
-      return Report({vocab::EXIT_UNSUPPORTED, s});
+      return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
 
   auto opened = CheckpointStore::Open(
       line->run_dir, {.keep_last = static_cast<int>(asked->run().keep_last())});
-  if (!opened.ok()) return Report({vocab::EXIT_BAD_REQUEST, opened.status()});
+  if (!opened.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
   std::printf("Run folder %s\n", line->run_dir.c_str());
 
@@ -251,11 +251,11 @@ int Main(int argc, char** argv) {
   uint64_t attempt = 1;
   if (line->fresh) {
     auto next = store.NextAttempt(std::nullopt);
-    if (!next.ok()) return Report({vocab::EXIT_BAD_REQUEST, next.status()});
+    if (!next.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, next.status()});
     attempt = *next;
     auto moved = store.AbandonAll(
         attempt, {kMetricsFile, kSupersededMetricsFile});
-    if (!moved.ok()) return Report({vocab::EXIT_BAD_REQUEST, moved.status()});
+    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     if (!moved->empty()) {
       std::printf("--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
                   static_cast<int>(moved->size()), line->run_dir.c_str(),
@@ -264,7 +264,7 @@ int Main(int argc, char** argv) {
   } else {
     auto newest = store.NewestVerified();
     if (!newest.ok()) {
-      return Report({vocab::EXIT_CHECKPOINT_REJECTED, newest.status()});
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, newest.status()});
     }
     for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
       std::printf("Passed over %s: %s\n", entry.name.c_str(),
@@ -279,7 +279,7 @@ int Main(int argc, char** argv) {
   if (from.has_value()) {
     auto merged = MergeForResume(from->snapshot.config, line->explicit_fields);
     if (!merged.ok()) {
-      return Report({vocab::EXIT_CHECKPOINT_REJECTED,
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED,
                      Annotate(merged.status(), from->path)});
     }
     config = std::move(merged->config);
