@@ -79,7 +79,7 @@ void ApplyOptimizerChanges(const TrainerConfig& config,
                            const std::vector<ConfigChange>& changes,
                            const WarmupCosine& schedule, TrainState* state) {
   for (const ConfigChange& change : changes) {
-    for (AdamW::Group& group : state->optimizer->groups()) {
+    for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
         group.base_lr = config.optimizer().lr();
         group.lr = group.base_lr * schedule.Fraction(state->schedule_position);

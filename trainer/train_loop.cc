@@ -87,7 +87,7 @@ TrainLoop::Input TrainLoop::MakeInput(const Dataset& dataset,
 
 absl::Status TrainLoop::Step() {
   const trainer::v1::TrainerConfig& config = *parts_.config;
-  AdamW& optimizer = *state_.optimizer;
+  Optimizer& optimizer = *state_.optimizer;
   const std::vector<at::Tensor> parameters =
       Tensors(state_.model->Parameters());
   StepEvent event;
@@ -129,7 +129,7 @@ absl::Status TrainLoop::Step() {
   // Gradient norm, clip, apply or skip.
   const at::Tensor norm = GradientNorm(parameters);
   event.gradient_norm = norm.item<float>();
-  for (const AdamW::Group& group : optimizer.groups()) {
+  for (const Optimizer::Group& group : optimizer.groups()) {
     event.lr.push_back(group.lr);
   }
   if (!event.skipped) {
@@ -142,7 +142,7 @@ absl::Status TrainLoop::Step() {
   // Scaler, schedule (over applied steps), counters.
   if (state_.scaler != nullptr) state_.scaler->Update();
   if (!event.skipped) ++state_.schedule_position;
-  for (AdamW::Group& group : optimizer.groups()) {
+  for (Optimizer::Group& group : optimizer.groups()) {
     group.lr =
         group.base_lr * parts_.schedule.Fraction(state_.schedule_position);
   }
