@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +75,22 @@ void ResolveRun(v1::RunConfig* run) {
 
 #undef REPRISE_DEFAULT
 
+absl::StatusOr<std::string> ReadWhole(const std::string& path) {
+  std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "rbe"),
+                                             fclose);
+  std::string text;
+  if (file != nullptr) {
+    char piece[4096];
+    while (size_t found = fread(piece, 1, sizeof piece, file.get())) {
+      text.append(piece, found);
+    }
+    if (!ferror(file.get())) return text;
+  }
+  std::string message = absl::StrCat(path, ": ", std::strerror(errno));
+  return errno == ENOENT ? absl::NotFoundError(message)
+                         : absl::UnavailableError(message);
+}
+
 // Keeps the first error of a text-format parse.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -92,17 +109,29 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 
 }  // namespace
 
-TrainerConfig Resolve(TrainerConfig given) {
-  ResolveModel(given.mutable_model());
-  ResolveData(given.mutable_data());
-  ResolveOptimizer(given.mutable_optimizer());
-  ResolveSchedule(given.mutable_schedule());
-  ResolvePrecision(given.mutable_precision());
-  ResolveRun(given.mutable_run());
-  return given;
+TrainerConfig Resolve(TrainerConfig config) {
+  ResolveModel(config.mutable_model());
+  ResolveData(config.mutable_data());
+  ResolveOptimizer(config.mutable_optimizer());
+  ResolveSchedule(config.mutable_schedule());
+  ResolvePrecision(config.mutable_precision());
+  ResolveRun(config.mutable_run());
+  return config;
 }
 
 TrainerConfig Defaults() { return Resolve({}); }
+
+absl::StatusOr<TrainerConfig> WithExplicitFields(TrainerConfig base,
+                                                 const ExplicitFields& given) {
+  for (const auto& [path, value] : given) {
+    absl::Status status = SetField(&base, path, value);
+    if (!status.ok()) return status;
+  }
+  if (given.count("precision.mode") && !given.count("precision.scaler")) {
+    base.mutable_precision()->clear_scaler();
+  }
+  return Resolve(base);
+}
 
 absl::Status SetField(TrainerConfig* config, absl::string_view path,
                       absl::string_view value) {
@@ -111,31 +140,29 @@ absl::Status SetField(TrainerConfig* config, absl::string_view path,
   return ParseConfigField(config, *ref, value);
 }
 
-absl::StatusOr<TrainerConfig> LoadTextFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) {
-    std::string message = absl::StrCat(path, ": ", std::strerror(errno));
-    return errno == ENOENT ? absl::NotFoundError(message)
-                           : absl::UnavailableError(message);
-  }
+absl::StatusOr<ExplicitFields> LoadTextFile(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadWhole(path);
+  if (!text.ok()) return text.status();
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   TrainerConfig config;
-  if (!parser.ParseFromString(text.str(), &config)) {
+  if (!parser.ParseFromString(*text, &config)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", error.text()));
   }
-  return config;
+  ExplicitFields fields;
+  for (const FlatField& field : Flatten(config)) {
+    fields[field.path] = field.value;
+  }
+  return fields;
 }
 
 std::vector<FlatField> Flatten(const TrainerConfig& config) {
   std::vector<FlatField> fields;
   for (const ConfigFieldRef& ref : AllConfigFields()) {
     if (!HasConfigField(config, ref)) continue;
-    fields.push_back({ref.path(), FormatConfigField(config, ref), ref.rule()});
+    fields.push_back(
+        {ref.path(), FormatConfigField(config, ref), ref.rule(), std::nullopt});
   }
   std::sort(
       fields.begin(), fields.end(),
@@ -144,9 +171,9 @@ std::vector<FlatField> Flatten(const TrainerConfig& config) {
 }
 
 absl::StatusOr<MergedConfig> MergeForResume(
-    const std::vector<FlatField>& stored, const std::vector<FlatField>& given) {
+    const std::vector<ConfigField>& stored, const ExplicitFields& given) {
   TrainerConfig before;
-  for (const FlatField& field : stored) {
+  for (const ConfigField& field : stored) {
     absl::Status status = SetField(&before, field.path, field.value);
     if (!status.ok()) {
       return absl::FailedPreconditionError(
@@ -158,20 +185,20 @@ absl::StatusOr<MergedConfig> MergeForResume(
 
   MergedConfig merged;
   merged.config = before;
-  for (const FlatField& field : given) {
-    absl::Status status = SetField(&merged.config, field.path, field.value);
+  for (const auto& [path, value] : given) {
+    absl::Status status = SetField(&merged.config, path, value);
     if (!status.ok()) return status;
   }
   std::vector<std::string> refused;
   for (const ConfigFieldRef& ref : AllConfigFields()) {
     ConfigChange change = {ref.path(), FormatConfigField(before, ref),
                            FormatConfigField(merged.config, ref)};
-    if (change.before == change.after) continue;
-    if (ref.rule() == vocabulary::v1::MUST_MATCH) {
+    if (change.old_value == change.new_value) continue;
+    if (ref.rule() == vocab::MUST_MATCH) {
       refused.push_back(absl::StrCat("\n  ", change.path,
-                                     ": the checkpoint has ", change.before,
-                                     ", asked for ", change.after));
-    } else if (ref.rule() == vocabulary::v1::MAY_CHANGE) {
+                                     ": the checkpoint has ", change.old_value,
+                                     ", asked for ", change.new_value));
+    } else if (ref.rule() == vocab::MAY_CHANGE) {
       merged.changes.push_back(std::move(change));
     }
   }

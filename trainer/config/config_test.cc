@@ -1,9 +1,11 @@
 #include "trainer/config/config.h"
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +20,9 @@
 namespace reprise {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using vocabulary::v1::MAY_CHANGE;
-using vocabulary::v1::MUST_MATCH;
+using vocab::MAY_CHANGE;
+using vocab::MUST_MATCH;
 
 TrainerConfig With(const std::vector<std::pair<std::string, std::string>>& set,
                    TrainerConfig config = {}) {
@@ -43,9 +44,9 @@ std::string Value(const TrainerConfig& config, const std::string& path) {
 // --- The schema itself.
 
 TEST(ConfigSchema, EveryFieldHasAResumeRule) {
-  EXPECT_GE(AllConfigFields().size(), 35u);
+  EXPECT_GE(AllConfigFields().size(), 32u);
   for (const ConfigFieldRef& ref : AllConfigFields()) {
-    EXPECT_NE(ref.rule(), vocabulary::v1::RESUME_RULE_UNSPECIFIED)
+    EXPECT_NE(ref.rule(), vocab::RESUME_RULE_UNSPECIFIED)
         << ref.path()
         << ": every field says what resuming does when it differs "
            "(resume_rule in trainer_config.proto)";
@@ -94,11 +95,10 @@ std::map<std::string, std::string> DocumentedDefaults() {
         defaults[absl::StrCat(message, ".", words[1])] =
             std::string(absl::StripSuffix(value, "."));
       }
+      comment.clear();
     } else if (text.empty()) {
       comment.clear();
     }
-    // A field's comment ends with its declaration.
-    if (absl::StrContains(line, ";")) comment.clear();
   }
   return defaults;
 }
@@ -148,6 +148,28 @@ TEST(Resolve, KeepsGivenZeros) {
   EXPECT_EQ(config.optimizer().clip_norm(), 0);
   EXPECT_EQ(config.schedule().warmup(), 0u);
   EXPECT_FALSE(config.data().augment());
+}
+
+TEST(WithExplicitFields, SetsTheGivenOnesOverTheBase) {
+  auto config = WithExplicitFields(
+      Defaults(), {{"run.steps", "10"}, {"schedule.warmup", "0"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  TrainerConfig expected = Defaults();
+  expected.mutable_run()->set_steps(10);
+  expected.mutable_schedule()->set_warmup(0);
+  EXPECT_EQ(config->SerializeAsString(), expected.SerializeAsString());
+  EXPECT_FALSE(WithExplicitFields(Defaults(), {{"run.stepz", "1"}}).ok());
+}
+
+TEST(WithExplicitFields, GivenPrecisionTakesTheScalerWithIt) {
+  auto scaler = [](const ExplicitFields& given) {
+    return WithExplicitFields(Defaults(), given).value().precision().scaler();
+  };
+  EXPECT_FALSE(scaler({{"precision.mode", "bf16"}}));
+  EXPECT_TRUE(scaler({{"precision.mode", "fp16"}}));
+  EXPECT_TRUE(
+      scaler({{"precision.mode", "bf16"}, {"precision.scaler", "true"}}));
+  EXPECT_FALSE(scaler({{"precision.scaler", "false"}}));
 }
 
 // --- SetField.
@@ -235,7 +257,9 @@ TEST(Flatten, IsSortedAndCarriesTheRule) {
       EXPECT_EQ(field.value, "0.003");
       EXPECT_EQ(field.rule, MAY_CHANGE);
     }
-    if (field.path == "run.seed") EXPECT_EQ(field.rule, MUST_MATCH);
+    if (field.path == "run.seed") {
+      EXPECT_EQ(field.rule, MUST_MATCH);
+    }
   }
 }
 
@@ -379,14 +403,12 @@ class LoadTextFileTest : public ::testing::Test {
   }
 };
 
-TEST_F(LoadTextFileTest, SetsWhatTheFileNames) {
-  auto config = LoadTextFile(
+TEST_F(LoadTextFileTest, GivesWhatTheFileSetsAndNothingElse) {
+  auto fields = LoadTextFile(
       Write("# a comment\nmodel { kind: \"mlp\" }\nrun { steps: 300 }\n"));
-  ASSERT_TRUE(config.ok()) << config.status();
-  std::vector<std::string> paths;
-  for (const FlatField& field : Flatten(*config)) paths.push_back(field.path);
-  EXPECT_THAT(paths, ElementsAre("model.kind", "run.steps"));
-  EXPECT_EQ(config->run().steps(), 300u);
+  ASSERT_TRUE(fields.ok()) << fields.status();
+  EXPECT_EQ(*fields,
+            (ExplicitFields{{"model.kind", "mlp"}, {"run.steps", "300"}}));
 }
 
 TEST_F(LoadTextFileTest, ErrorsNameFileLineAndColumn) {
@@ -398,9 +420,9 @@ TEST_F(LoadTextFileTest, ErrorsNameFileLineAndColumn) {
 }
 
 TEST_F(LoadTextFileTest, EmptyFileSetsNothing) {
-  auto config = LoadTextFile(Write(""));
-  ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_TRUE(Flatten(*config).empty());
+  auto fields = LoadTextFile(Write(""));
+  ASSERT_TRUE(fields.ok()) << fields.status();
+  EXPECT_TRUE(fields->empty());
 }
 
 TEST_F(LoadTextFileTest, MissingFileAndFolderAreDifferentErrors) {
@@ -425,13 +447,12 @@ TEST(MergeForResume, C22_ExplicitOverrideChangesThatFieldOnlyAndIsListed) {
   TrainerConfig stored = Resolve(With({{"optimizer.lr", "0.01"},
                                        {"optimizer.beta1", "0.8"},
                                        {"optimizer.weight_decay", "0.2"}}));
-  auto merged = MergeForResume(Flatten(stored),
-                               Flatten(With({{"optimizer.lr", "0.002"}})));
+  auto merged = MergeForResume(Flatten(stored), {{"optimizer.lr", "0.002"}});
   ASSERT_TRUE(merged.ok()) << merged.status();
   ASSERT_EQ(merged->changes.size(), 1u);
   EXPECT_EQ(merged->changes[0].path, "optimizer.lr");
-  EXPECT_EQ(merged->changes[0].before, "0.01");
-  EXPECT_EQ(merged->changes[0].after, "0.002");
+  EXPECT_EQ(merged->changes[0].old_value, "0.01");
+  EXPECT_EQ(merged->changes[0].new_value, "0.002");
   stored.mutable_optimizer()->set_lr(0.002);
   EXPECT_EQ(merged->config.SerializeAsString(), stored.SerializeAsString());
 }
@@ -446,11 +467,11 @@ TEST(MergeForResume, SameValueInOtherWordsIsNoChange) {
 }
 
 TEST(MergeForResume, C15_RefusesEveryFieldThatMustMatchWithBothValues) {
-  absl::Status status = MergeForResume(Flatten(Defaults()),
-                                       Flatten(With({{"data.batch_size", "20"},
-                                                     {"run.seed", "2"},
-                                                     {"optimizer.lr", "0.1"}})))
-                            .status();
+  absl::Status status =
+      MergeForResume(Flatten(Defaults()), {{"data.batch_size", "20"},
+                                           {"run.seed", "2"},
+                                           {"optimizer.lr", "0.1"}})
+          .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(ErrorOf(status),
             "a resumed run must keep these fields (leave them out, or start "
@@ -480,7 +501,8 @@ TEST(MergeForResume, RulesHoldForEveryFieldOfTheSchema) {
 
 TEST(MergeForResume, FieldUnknownToThisTrainerIsRefusedByName) {
   std::vector<FlatField> stored = Flatten(Defaults());
-  stored.push_back({"optimizer.lookahead", "5"});
+  stored.push_back(
+      {"optimizer.lookahead", "5", vocab::MAY_CHANGE, std::nullopt});
   absl::Status status = MergeForResume(stored, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(ErrorOf(status), HasSubstr("\"optimizer.lookahead\""));

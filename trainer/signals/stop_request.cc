@@ -57,12 +57,12 @@ absl::Status StopRequest::Install() {
   return absl::OkStatus();
 }
 
-int StopRequest::signal() {
+int StopRequest::Signal() {
   return first_signal.load(std::memory_order_relaxed);
 }
 
 std::string StopRequest::Name() {
-  switch (signal()) {
+  switch (Signal()) {
     case 0:
       return "none";
     case SIGINT:
@@ -74,7 +74,7 @@ std::string StopRequest::Name() {
     case SIGUSR1:
       return "SIGUSR1";
     default:
-      return absl::StrCat("signal ", signal());
+      return absl::StrCat("signal ", Signal());
   }
 }
 

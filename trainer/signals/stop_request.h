@@ -2,11 +2,11 @@
 //
 //   absl::Status status = reprise::StopRequest::Install();
 //   if (!status.ok()) return status;
-//   while (!reprise::StopRequest::requested()) TrainOneStep();
+//   while (!reprise::StopRequest::Requested()) TrainOneStep();
 //   std::cout << "saving after " << reprise::StopRequest::Name() << std::endl;
 //
 //   signal                            effect
-//   SIGINT SIGTERM SIGHUP SIGUSR1     first: requested() becomes true
+//   SIGINT SIGTERM SIGHUP SIGUSR1     first: Requested() becomes true
 //                                     second, of any of them: _exit(128 + n)
 //   SIGXFSZ SIGPIPE                   ignored, so that a write that meets a
 //                                     file-size limit or a closed pipe returns
@@ -37,8 +37,8 @@ class StopRequest {
   static absl::Status Install();
 
   // Number of the first signal that asked; 0: none did.
-  static int signal();
-  static bool requested() { return signal() != 0; }
+  static int Signal();
+  static bool Requested() { return Signal() != 0; }
   // "SIGTERM" and so on; "none" when none did.
   static std::string Name();
 };

@@ -67,8 +67,8 @@ void Say(int fd, const std::string& text) {
 
 // Says "ready", waits for a request, says its name, and then for more.
 int WaitAndReport(int fd) {
-  Say(fd, StopRequest::requested() ? "early" : "ready");
-  while (!StopRequest::requested()) usleep(1000);
+  Say(fd, StopRequest::Requested() ? "early" : "ready");
+  while (!StopRequest::Requested()) usleep(1000);
   Say(fd, StopRequest::Name());
   for (int i = 0; i < 500; ++i) usleep(1000);
   return 13;
@@ -78,8 +78,8 @@ TEST(StopRequest, FirstOfEachSignalOnlyAsks) {
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     Child child([number](int fd) {
       Say(fd, "ready");
-      while (!StopRequest::requested()) usleep(1000);
-      return StopRequest::signal() == number ? 13 : 97;
+      while (!StopRequest::Requested()) usleep(1000);
+      return StopRequest::Signal() == number ? 13 : 97;
     });
     EXPECT_EQ(child.ReadLine(), "ready");
     child.Send(number);
@@ -114,7 +114,7 @@ TEST(StopRequest, HangUpIgnoredAtTheStartStaysIgnored) {
   Child child(
       [](int fd) {
         raise(SIGHUP);
-        return StopRequest::requested() ? 97 : 0;
+        return StopRequest::Requested() ? 97 : 0;
       },
       [] { ::signal(SIGHUP, SIG_IGN); });
   EXPECT_EQ(child.Wait(), 0);
@@ -158,7 +158,7 @@ TEST(StopRequest, RestartsInterruptedSystemCalls) {
     char c;
     ssize_t found = read(ends[0], &c, 1);
     waitpid(grandchild, nullptr, 0);
-    return found == 1 && StopRequest::requested() ? 0 : 96;
+    return found == 1 && StopRequest::Requested() ? 0 : 96;
   });
   EXPECT_EQ(child.Wait(), 0);
 }
