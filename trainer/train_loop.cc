@@ -203,6 +203,8 @@ absl::Status TrainLoop::Save() {
   // Already in the run folder: the step resumed from, or a stop request at a
   // boundary that was due anyway.
   if (saved_step_ == state_.attempted) return absl::OkStatus();
+  // The log first: a committed step is in it even after a power cut.
+  if (auto s = parts_.metrics->Sync(); !s.ok()) return s;
   auto digest = parts_.store->Save(
       CaptureState(state_, parts_.schedule, parts_.run));
   if (!digest.ok()) return digest.status();
