@@ -24,12 +24,6 @@ namespace {
 // Samples of one evaluation pass; a stop request waits for one at most.
 constexpr int64_t kEvaluationBatch = 1000;
 
-at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision) {
-  if (precision.mode() == "fp16") return at::kHalf;
-  if (precision.mode() == "bf16") return at::kBFloat16;
-  return at::kFloat;
-}
-
 std::vector<at::Tensor> Tensors(const std::vector<NamedTensor>& named) {
   std::vector<at::Tensor> tensors;
   for (const NamedTensor& n : named) tensors.push_back(n.tensor);
@@ -37,6 +31,12 @@ std::vector<at::Tensor> Tensors(const std::vector<NamedTensor>& named) {
 }
 
 }  // namespace
+
+at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision) {
+  if (precision.mode() == "fp16") return at::kHalf;
+  if (precision.mode() == "bf16") return at::kBFloat16;
+  return at::kFloat;
+}
 
 TrainLoop::TrainLoop(Parts parts, TrainState* state)
     : parts_(std::move(parts)),
@@ -56,7 +56,7 @@ TrainOutcome TrainLoop::Run() {
       if (accuracy->has_value()) outcome.accuracy = *accuracy;
     }
     const bool finished = state_.attempted >= parts_.config->run().steps();
-    const bool stopped = StopRequest::requested();
+    const bool stopped = StopRequest::Requested();
     const bool due = state_.attempted > 0 &&
                      state_.attempted % parts_.config->run().save_every() == 0;
     if (due || finished || stopped) {
@@ -183,7 +183,7 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
                 static_cast<double>(ids.size());
     correct +=
         at::eq(at::argmax(logits, 1), input.labels).sum().item<int64_t>();
-    stopped = StopRequest::requested();
+    stopped = StopRequest::Requested();
   }
   state_.model->SetTraining(true);
   if (stopped) return std::nullopt;
