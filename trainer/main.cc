@@ -39,8 +39,6 @@
 namespace reprise {
 namespace {
 
-using trainer::v1::TrainerConfig;
-
 // Ends the program's work with an exit code and the reason.
 struct Failure {
   ExitCode code;
@@ -81,7 +79,7 @@ void ApplyOptimizerChanges(const TrainerConfig& config,
                            const std::vector<ConfigChange>& changes,
                            const WarmupCosine& schedule, TrainState* state) {
   for (const ConfigChange& change : changes) {
-    for (AdamW::Group& group : state->optimizer->groups()) {
+    for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
         group.base_lr = config.optimizer().lr();
         group.lr = group.base_lr * schedule.Fraction(state->schedule_position);
@@ -105,11 +103,19 @@ std::vector<ConfigField> ToFields(const TrainerConfig& config,
   for (const FlatField& flat : Flatten(config)) {
     ConfigField field{flat.path, flat.value, flat.rule, std::nullopt};
     for (const ConfigChange& change : changes) {
-      if (change.path == flat.path) field.previous = change.old_value;
+      if (change.path == flat.path) field.previous = change.before;
     }
     fields.push_back(std::move(field));
   }
   return fields;
+}
+
+std::vector<FlatField> FromFields(const std::vector<ConfigField>& fields) {
+  std::vector<FlatField> flat;
+  for (const ConfigField& field : fields) {
+    flat.push_back({field.path, field.value, field.rule});
+  }
+  return flat;
 }
 
 // How many threads to compute with: the person's number, else the
@@ -215,8 +221,9 @@ int Train(const CommandLine& line, const TrainerConfig& config,
                   100 * outcome.accuracy.value_or(0));
       return ExitCode::EXIT_DONE;
     case TrainOutcome::End::kStopped:
-      std::printf("Stopped on signal %d at step %d; start again to go on\n",
-                  StopRequest::Signal(), static_cast<int>(state->attempted));
+      std::printf("Stopped by %s at step %d; start again to go on\n",
+                  StopRequest::Name().c_str(),
+                  static_cast<int>(state->attempted));
       return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
       return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
@@ -229,19 +236,23 @@ int Train(const CommandLine& line, const TrainerConfig& config,
 int Main(int argc, char** argv) {
   auto line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Report({ExitCode::EXIT_USAGE, line.status()});
-  auto asked = WithExplicitFields(Defaults(), line->explicit_fields);
-  if (!asked.ok()) return Report({ExitCode::EXIT_USAGE, asked.status()});
-  StopRequest::Install();
+  const TrainerConfig asked = Resolve(line->given);
+  if (auto s = Validate(asked); !s.ok()) {
+    return Report({ExitCode::EXIT_USAGE, s});
+  }
+  if (auto s = StopRequest::Install(); !s.ok()) {
+    return Report({ExitCode::EXIT_TRAINING_FAILED, s});
+  }
 
   // Before anything is written: is the device there, is the data whole?
-  if (asked->run().device() == "cuda") {
+  if (asked.run().device() == "cuda") {
     if (auto s = LoadCudaBackend(); !s.ok()) {
       return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
 
   auto opened = CheckpointStore::Open(
-      line->run_dir, {.keep_last = static_cast<int>(asked->run().keep_last())});
+      line->run_dir, {.keep_last = static_cast<int>(asked.run().keep_last())});
   if (!opened.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
   std::printf("Run folder %s\n", line->run_dir.c_str());
@@ -274,10 +285,11 @@ int Main(int argc, char** argv) {
   }
 
   // The configuration in force: the checkpoint's, with what the person set.
-  TrainerConfig config = *asked;
+  TrainerConfig config = asked;
   std::vector<ConfigChange> changes;
   if (from.has_value()) {
-    auto merged = MergeForResume(from->snapshot.config, line->explicit_fields);
+    auto merged = MergeForResume(FromFields(from->snapshot.config),
+                                 Flatten(line->given));
     if (!merged.ok()) {
       return Report({ExitCode::EXIT_CHECKPOINT_REJECTED,
                      Annotate(merged.status(), from->path)});
@@ -286,7 +298,7 @@ int Main(int argc, char** argv) {
     changes = std::move(merged->changes);
     for (const ConfigChange& change : changes) {
       std::printf("Changed on resume: %s from %s to %s\n", change.path.c_str(),
-                  change.old_value.c_str(), change.new_value.c_str());
+                  change.before.c_str(), change.after.c_str());
     }
   }
   return Train(*line, config, changes, from, attempt, &store);
