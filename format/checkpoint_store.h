@@ -7,15 +7,15 @@
 //       manifest.ckpt
 //     .tmp-*                  a save that did not finish; ignored, swept
 //     .trash-*                a prune that did not finish; ignored, swept
-//     abandoned/<attempt>/    checkpoints beyond the one that attempt resumed from
+//     abandoned/<attempt>/    checkpoints beyond the one that attempt resumed
+//     from
 //
 // Example (a test as well):
 //
-//   auto store = reprise::CheckpointStore::Open("/tmp/run", {});   // takes the lock
-//   if (!store.ok()) return store.status();
-//   auto found = (*store)->NewestVerified();
-//   if (!found.ok()) return found.status();
-//   if (found->checkpoint.has_value()) {
+//   auto store = reprise::CheckpointStore::Open("/tmp/run", {});   // takes the
+//   lock if (!store.ok()) return store.status(); auto found =
+//   (*store)->NewestVerified(); if (!found.ok()) return found.status(); if
+//   (found->checkpoint.has_value()) {
 //     (*store)->ResumeFrom(*found->checkpoint);   // abandons what lies beyond
 //   }
 //   ...
@@ -42,7 +42,7 @@ namespace reprise {
 
 // A committed checkpoint that was read and verified whole.
 struct LoadedCheckpoint {
-  std::string path;             // folder, absolute or as the store's path was given
+  std::string path;  // folder, absolute or as the store's path was given
   uint32_t format_major = 0;    // 1
   std::string manifest_digest;  // 16 bytes
   Snapshot snapshot;

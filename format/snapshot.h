@@ -23,17 +23,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "reprise/spec/vocabulary/v1/vocabulary.pb.h"
+#include "format/vocabulary.h"
 
 namespace reprise {
-
-namespace vocabulary = ::reprise::vocabulary::v1;
-using Item = vocabulary::Item;
-using Presence = vocabulary::Presence;
-using ResumeRule = vocabulary::ResumeRule;
-using ResumeLevel = vocabulary::ResumeLevel;
 
 // Element type of a tensor; the number is the one of the v1 schema.
 enum class DType {
@@ -56,6 +49,8 @@ enum class DType {
 size_t SizeOf(DType dtype);
 // Canonical text: "f32", "bf16", ...
 absl::string_view Name(DType dtype);
+// Whether values can be NaN or infinite.
+bool IsFloatingPoint(DType dtype);
 
 // A named dense row-major little-endian array.
 class Tensor {
@@ -64,7 +59,8 @@ class Tensor {
   // `data` may be null when the shape holds no element.
   static Tensor View(std::string name, DType dtype, std::vector<int64_t> shape,
                      const void* data);
-  // Refers to `data` and keeps `owner` alive as long as a copy of the tensor is.
+  // Refers to `data` and keeps `owner` alive as long as a copy of the tensor
+  // is.
   static Tensor Shared(std::string name, DType dtype,
                        std::vector<int64_t> shape,
                        std::shared_ptr<const void> owner, const void* data);
@@ -72,7 +68,8 @@ class Tensor {
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
-  // Product of the shape; 1 for a scalar (empty shape).
+  // Product of the shape; 1 for a scalar (empty shape). REQUIRES: every extent
+  // is >= 0 and the product fits; saving and reading refuse other shapes.
   int64_t num_elements() const;
   size_t num_bytes() const { return num_elements() * SizeOf(dtype_); }
   const void* data() const { return data_; }
@@ -89,8 +86,8 @@ class Tensor {
 };
 
 struct ItemRecord {
-  Item item = vocabulary::ITEM_UNSPECIFIED;
-  Presence presence = vocabulary::PRESENCE_UNSPECIFIED;
+  Item item = vocab::ITEM_UNSPECIFIED;
+  Presence presence = vocab::PRESENCE_UNSPECIFIED;
   // Attempted step whose boundary the value belongs to.
   uint64_t as_of_step = 0;
   // Why, for NOT_APPLICABLE and OMITTED.
@@ -103,9 +100,9 @@ struct ParameterGroup {
   double lr = 0;       // in force for the next step
   double base_lr = 0;  // what the schedule multiplies
   double weight_decay = 0;
-  std::optional<double> beta1, beta2, eps;        // adam, adamw
-  std::optional<double> momentum, dampening;      // sgd
-  std::optional<bool> nesterov;                   // sgd
+  std::optional<double> beta1, beta2, eps;    // adam, adamw
+  std::optional<double> momentum, dampening;  // sgd
+  std::optional<bool> nesterov;               // sgd
 };
 
 struct ParameterState {
@@ -161,12 +158,12 @@ struct GeneratorState {
 struct ConfigField {
   std::string path;
   std::string value;
-  ResumeRule rule = vocabulary::RESUME_RULE_UNSPECIFIED;
+  ResumeRule rule = vocab::RESUME_RULE_UNSPECIFIED;
   std::optional<std::string> previous;
 };
 
 struct EnvironmentState {
-  ResumeLevel level = vocabulary::RESUME_LEVEL_UNSPECIFIED;
+  ResumeLevel level = vocab::RESUME_LEVEL_UNSPECIFIED;
   std::string trainer_version, libtorch_version, compiler;
   std::string device, device_name, cpu_capability;
   uint32_t threads = 0;

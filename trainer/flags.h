@@ -1,0 +1,29 @@
+// The command line of the trainer.
+#ifndef REPRISE_TRAINER_FLAGS_H_
+#define REPRISE_TRAINER_FLAGS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace reprise {
+
+struct CommandLine {
+  std::string run_dir;   // absolute
+  std::string data_dir;  // absolute, or empty: the data set's own places
+  bool fresh = false;
+  // Configuration fields that the person set, by file, --set or named flag
+  // (later ones win): path -> value.
+  std::map<std::string, std::string> explicit_fields;
+};
+
+// Reads the flags. Prints help and exits for --help; exits with code 1 naming
+// an unknown flag. Relative paths are resolved against BUILD_WORKING_DIRECTORY
+// (where the person stood when calling `bazel run`), else the current folder.
+// Errors: InvalidArgument naming the flag.
+absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv);
+
+}  // namespace reprise
+
+#endif  // REPRISE_TRAINER_FLAGS_H_

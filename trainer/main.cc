@@ -1,0 +1,298 @@
+// The reference trainer: choose or start a run, train, say how it ended.
+//
+//   flags -> configuration -> device -> lock the run folder -> newest verified
+//   checkpoint (or a fresh start) -> build -> restore -> TrainLoop -> exit code
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "format/checkpoint_store.h"
+#include "format/refusal.h"
+#include "format/vocabulary.h"
+#include "trainer/checkpoint/train_state_codec.h"
+#include "trainer/config/config.h"
+#include "trainer/data/augment.h"
+#include "trainer/data/fashion_mnist.h"
+#include "trainer/data/synthetic.h"
+#include "trainer/device/cuda_backend.h"
+#include "trainer/device/environment.h"
+#include "trainer/flags.h"
+#include "trainer/metrics/metrics_log.h"
+#include "trainer/metrics/progress.h"
+#include "trainer/run_id.h"
+#include "trainer/signals/stop_request.h"
+#include "trainer/train_loop.h"
+#include "trainer/train_state.h"
+
+namespace reprise {
+namespace {
+
+using trainer::v1::TrainerConfig;
+
+// Ends the program's work with an exit code and the reason.
+struct Failure {
+  ExitCode code;
+  absl::Status status;
+};
+
+int Report(const Failure& failure) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "trainer: %s: %s\n", TextOf(failure.code).c_str(),
+               std::string(failure.status.message()).c_str());
+  return failure.code;
+}
+
+absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
+                                 const std::string& folder, Split split) {
+  const uint64_t limit = split == Split::kTrain ? config.data().train_limit()
+                                                : config.data().test_limit();
+  if (config.data().name() == "fashion_mnist") {
+    return LoadFashionMnist(folder, split, limit);
+  }
+  MakeSyntheticOptions options;
+  options.size = limit != 0 ? limit : 1000;
+  options.split = split;
+  return MakeSynthetic(options);
+}
+
+void PrintRestored(const LoadedCheckpoint& checkpoint) {
+  std::printf("Restored from %s:\n", checkpoint.path.c_str());
+  for (const RestoredItem& row : DescribeRestored(checkpoint.snapshot)) {
+    std::printf("  %-22s %-15s %s\n", row.item.c_str(), row.presence.c_str(),
+                row.value.c_str());
+  }
+}
+
+// Puts the explicit changes of optimizer options into the restored state: the
+// optimizer's own are the checkpoint's.
+void ApplyOptimizerChanges(const TrainerConfig& config,
+                           const std::vector<ConfigChange>& changes,
+                           const WarmupCosine& schedule, TrainState* state) {
+  for (const ConfigChange& change : changes) {
+    for (AdamW::Group& group : state->optimizer->groups()) {
+      if (change.path == "optimizer.lr") {
+        group.base_lr = config.optimizer().lr();
+        group.lr = group.base_lr * schedule.Fraction(state->schedule_position);
+      } else if (change.path == "optimizer.beta1") {
+        group.beta1 = config.optimizer().beta1();
+      } else if (change.path == "optimizer.beta2") {
+        group.beta2 = config.optimizer().beta2();
+      } else if (change.path == "optimizer.eps") {
+        group.eps = config.optimizer().eps();
+      } else if (change.path == "optimizer.weight_decay" &&
+                 group.weight_decay != 0) {
+        group.weight_decay = config.optimizer().weight_decay();
+      }
+    }
+  }
+}
+
+std::vector<ConfigField> ToFields(const TrainerConfig& config,
+                                  const std::vector<ConfigChange>& changes) {
+  std::vector<ConfigField> fields;
+  for (const FlatField& flat : Flatten(config)) {
+    ConfigField field{flat.path, flat.value, flat.rule, std::nullopt};
+    for (const ConfigChange& change : changes) {
+      if (change.path == flat.path) field.previous = change.old_value;
+    }
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+// How many threads to compute with: the person's number, else the
+// checkpoint's, else one per core.
+int Threads(const TrainerConfig& config,
+            const std::optional<LoadedCheckpoint>& from) {
+  if (config.run().threads() != 0) return config.run().threads();
+  if (from.has_value()) return from->snapshot.environment->threads;
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+// Whether the evaluation that step `step` owes is not in the log: the process
+// that reached the step was stopped before or during it.
+bool EvaluationPending(const TrainerConfig& config, uint64_t step,
+                       const MetricsLog& metrics) {
+  const bool due = step > 0 && (step % config.run().eval_every() == 0 ||
+                                step == config.run().steps());
+  return due && metrics.last_evaluated_step() != step;
+}
+
+// Builds the run from `config`, restores it when it goes on, and trains.
+int Train(const CommandLine& line, const TrainerConfig& config,
+          const std::vector<ConfigChange>& changes,
+          const std::optional<LoadedCheckpoint>& from, uint64_t fresh_attempt,
+          CheckpointStore* store) {
+  auto train = LoadData(config, line.data_dir, Split::kTrain);
+  if (!train.ok()) return Report({vocab::EXIT_BAD_REQUEST, train.status()});
+  auto test = LoadData(config, line.data_dir, Split::kTest);
+  if (!test.ok()) return Report({vocab::EXIT_BAD_REQUEST, test.status()});
+  auto schedule = MakeSchedule(config);
+  if (!schedule.ok()) return Report({vocab::EXIT_BAD_REQUEST, schedule.status()});
+
+  SetUpLibTorch(Threads(config, from));
+  const at::Device device(config.run().device() == "cuda" ? at::kCUDA
+                                                          : at::kCPU);
+  auto state = MakeTrainState(config, *train, device);
+  if (!state.ok()) return Report({vocab::EXIT_BAD_REQUEST, state.status()});
+
+  RunInfo run;
+  run.config = ToFields(config, changes);
+  run.architecture = config.model().kind();
+  if (config.data().augment()) run.augmentation = std::string(kShift2FlipV1);
+  run.environment = DescribeEnvironment(device, AutocastDType(config));
+  if (from.has_value()) {
+    if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
+      return Report({vocab::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
+    }
+    ApplyOptimizerChanges(config, changes, *schedule, &*state);
+    PrintRestored(*from);
+    const ResumePromise promise =
+        PromiseFor(*from->snapshot.environment, run.environment);
+    run.environment.level = promise.level;
+    std::printf("Resume level %s: %s\n", TextOf(promise.level).c_str(),
+                promise.reason.c_str());
+    auto attempt = store->NextAttempt(from);
+    if (!attempt.ok()) return Report({vocab::EXIT_BAD_REQUEST, attempt.status()});
+    run.run_id = from->snapshot.run_id;
+    run.attempt = *attempt;
+    run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
+    if (state->attempted >= config.run().steps()) {
+      std::printf("The run is finished: %d of %d steps. Nothing to do "
+                  "(--fresh starts again).\n",
+                  static_cast<int>(state->attempted),
+                  static_cast<int>(config.run().steps()));
+      return vocab::EXIT_DONE;
+    }
+    auto moved = store->ResumeFrom(*from, run.attempt);
+    if (!moved.ok()) return Report({vocab::EXIT_BAD_REQUEST, moved.status()});
+    for (const std::string& name : *moved) {
+      std::printf("Moved %s to abandoned/%d: it lies beyond the step resumed "
+                  "from\n",
+                  name.c_str(), static_cast<int>(run.attempt));
+    }
+  } else {
+    run.run_id = DrawRunId();
+    run.attempt = fresh_attempt;
+  }
+
+  auto metrics = MetricsLog::OpenForResume(store->run_folder(),
+                                           state->attempted);
+  if (!metrics.ok()) return Report({vocab::EXIT_SAVE_FAILED, metrics.status()});
+  Progress progress(config.run().steps(), config.run().log_every());
+  TrainLoop::Parts parts{&config, &*train, &*test, device, *schedule, run,
+                         store, &*metrics, &progress};
+  parts.evaluation_pending =
+      EvaluationPending(config, state->attempted, *metrics);
+  if (from.has_value()) parts.saved_step = state->attempted;
+  std::printf("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
+              from.has_value() ? "Going" : "Starting",
+              static_cast<int>(state->attempted),
+              static_cast<int>(config.run().steps()),
+              static_cast<int>(run.attempt),
+              config.precision().mode().c_str(),
+              config.run().device().c_str(), at::get_num_threads());
+
+  const TrainOutcome outcome = TrainLoop(parts, &*state).Run();
+  progress.Finish();
+  switch (outcome.end) {
+    case TrainOutcome::End::kFinished:
+      std::printf("Finished: %d steps (%d skipped), test accuracy %.2f %%\n",
+                  static_cast<int>(state->attempted),
+                  static_cast<int>(state->skipped),
+                  100 * outcome.accuracy.value_or(0));
+      return vocab::EXIT_DONE;
+    case TrainOutcome::End::kStopped:
+      std::printf("Stopped on signal %d at step %d; start again to go on\n",
+                  StopRequest::Signal(), static_cast<int>(state->attempted));
+      return vocab::EXIT_STOPPED_ON_REQUEST;
+    case TrainOutcome::End::kSaveFailed:
+      return Report({vocab::EXIT_SAVE_FAILED, outcome.error});
+    case TrainOutcome::End::kFailed:
+      return Report({vocab::EXIT_TRAINING_FAILED, outcome.error});
+  }
+  return vocab::EXIT_TRAINING_FAILED;
+}
+
+int Main(int argc, char** argv) {
+  auto line = ParseCommandLine(argc, argv);
+  if (!line.ok()) return Report({vocab::EXIT_USAGE, line.status()});
+  auto asked = WithExplicitFields(Defaults(), line->explicit_fields);
+  if (!asked.ok()) return Report({vocab::EXIT_USAGE, asked.status()});
+  StopRequest::Install();
+
+  // Before anything is written: is the device there, is the data whole?
+  if (asked->run().device() == "cuda") {
+    if (auto s = LoadCudaBackend(); !s.ok()) {
+      return Report({vocab::EXIT_UNSUPPORTED, s});
+    }
+  }
+
+  auto opened = CheckpointStore::Open(
+      line->run_dir, {.keep_last = static_cast<int>(asked->run().keep_last())});
+  if (!opened.ok()) return Report({vocab::EXIT_BAD_REQUEST, opened.status()});
+  CheckpointStore& store = **opened;
+  std::printf("Run folder %s\n", line->run_dir.c_str());
+
+  // Where to go on.
+  std::optional<LoadedCheckpoint> from;
+  uint64_t attempt = 1;
+  if (line->fresh) {
+    auto next = store.NextAttempt(std::nullopt);
+    if (!next.ok()) return Report({vocab::EXIT_BAD_REQUEST, next.status()});
+    attempt = *next;
+    auto moved = store.AbandonAll(
+        attempt, {kMetricsFile, kSupersededMetricsFile});
+    if (!moved.ok()) return Report({vocab::EXIT_BAD_REQUEST, moved.status()});
+    if (!moved->empty()) {
+      std::printf("--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
+                  static_cast<int>(moved->size()), line->run_dir.c_str(),
+                  static_cast<int>(attempt));
+    }
+  } else {
+    auto newest = store.NewestVerified();
+    if (!newest.ok()) {
+      return Report({vocab::EXIT_CHECKPOINT_REJECTED, newest.status()});
+    }
+    for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
+      std::printf("Passed over %s: %s\n", entry.name.c_str(),
+                  std::string(entry.reason.message()).c_str());
+    }
+    from = std::move(newest->checkpoint);
+  }
+
+  // The configuration in force: the checkpoint's, with what the person set.
+  TrainerConfig config = *asked;
+  std::vector<ConfigChange> changes;
+  if (from.has_value()) {
+    auto merged = MergeForResume(from->snapshot.config, line->explicit_fields);
+    if (!merged.ok()) {
+      return Report({vocab::EXIT_CHECKPOINT_REJECTED,
+                     Annotate(merged.status(), from->path)});
+    }
+    config = std::move(merged->config);
+    changes = std::move(merged->changes);
+    for (const ConfigChange& change : changes) {
+      std::printf("Changed on resume: %s from %s to %s\n", change.path.c_str(),
+                  change.old_value.c_str(), change.new_value.c_str());
+    }
+  }
+  return Train(*line, config, changes, from, attempt, &store);
+}
+
+}  // namespace
+}  // namespace reprise
+
+int main(int argc, char** argv) { return reprise::Main(argc, argv); }

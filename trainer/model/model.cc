@@ -1,0 +1,16 @@
+#include "trainer/model/model.h"
+
+#include "absl/strings/str_cat.h"
+#include "trainer/model/nets.h"
+
+namespace reprise {
+
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const ModelOptions& options) {
+  if (options.kind == "convnet") return MakeConvNet(options);
+  if (options.kind == "mlp") return MakeMlp(options);
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.kind: expected convnet or mlp, found \"",
+                   options.kind, "\""));
+}
+
+}  // namespace reprise

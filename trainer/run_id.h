@@ -1,0 +1,15 @@
+// Identity of a run.
+#ifndef REPRISE_TRAINER_RUN_ID_H_
+#define REPRISE_TRAINER_RUN_ID_H_
+
+#include <string>
+
+namespace reprise {
+
+// 32 lower-case hexadecimal digits from the operating system's entropy. It
+// names a run and never reaches its computation.
+std::string DrawRunId();
+
+}  // namespace reprise
+
+#endif  // REPRISE_TRAINER_RUN_ID_H_

@@ -1,0 +1,95 @@
+// The training loop, in the step order that the specification fixes:
+//
+//   draw, forward, backward of the scaled loss -> unscale -> gradient norm ->
+//   clip -> apply or skip -> scaler update -> schedule -> counters ->
+//   BOUNDARY OF STEP n -> evaluate if due -> save if due -> signals
+//
+// Checkpoints are made at boundaries and nowhere else.
+#ifndef REPRISE_TRAINER_TRAIN_LOOP_H_
+#define REPRISE_TRAINER_TRAIN_LOOP_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "format/checkpoint_store.h"
+#include "reprise/trainer/config/v1/trainer_config.pb.h"
+#include "trainer/checkpoint/train_state_codec.h"
+#include "trainer/data/augment.h"
+#include "trainer/data/dataset.h"
+#include "trainer/metrics/metrics_log.h"
+#include "trainer/metrics/progress.h"
+#include "trainer/schedule/schedule.h"
+#include "trainer/signals/stop_request.h"
+#include "trainer/train_state.h"
+
+namespace reprise {
+
+// How a run of the loop ended.
+struct TrainOutcome {
+  enum class End {
+    kFinished,    // all steps done, last checkpoint committed
+    kStopped,     // a signal asked; the state is committed
+    kSaveFailed,  // a checkpoint could not be committed; earlier ones stand
+    kFailed,      // training cannot go on (non-finite loss, scale too small)
+  };
+  End end = End::kFinished;
+  absl::Status error;  // for the last two
+  // Of the last complete evaluation, if there was one: fraction in [0, 1].
+  std::optional<double> accuracy;
+};
+
+// All pointers outlive the loop. Not thread-safe.
+class TrainLoop {
+ public:
+  struct Parts {
+    const trainer::v1::TrainerConfig* config;
+    const Dataset* train;
+    const Dataset* test;
+    at::Device device = at::kCPU;
+    WarmupCosine schedule;
+    RunInfo run;
+    CheckpointStore* store;
+    MetricsLog* metrics;
+    Progress* progress;
+    // An evaluation was due at the step resumed from and its result is not in
+    // the log: it comes first.
+    bool evaluation_pending = false;
+    // The step that the run folder's checkpoint already holds, after a resume.
+    std::optional<uint64_t> saved_step;
+  };
+
+  TrainLoop(Parts parts, TrainState* state);
+
+  // Trains until the configured number of attempted steps, a stop request or
+  // an error.
+  TrainOutcome Run();
+
+ private:
+  // One attempted step, from drawing the batch to the counters.
+  absl::Status Step();
+  // Evaluates on the test set and logs it; nullopt when a stop request came.
+  absl::StatusOr<std::optional<double>> Evaluate();
+  absl::Status Save();
+  bool EvaluationDue() const;
+
+  // A batch on the device: f32 [B, C, H, W] and i64 [B].
+  struct Input {
+    at::Tensor images, labels;
+  };
+  Input MakeInput(const Dataset& dataset, const std::vector<uint64_t>& ids,
+                  uint64_t epoch, Augment augment);
+
+  const Parts parts_;
+  const at::ScalarType autocast_dtype_;
+  TrainState& state_;
+  std::optional<uint64_t> saved_step_;
+};
+
+}  // namespace reprise
+
+#endif  // REPRISE_TRAINER_TRAIN_LOOP_H_

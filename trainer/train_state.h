@@ -1,0 +1,81 @@
+// Everything of a run that is not a pure function of (seed, position): what a
+// checkpoint must hold for the resumed run to be the uninterrupted one.
+//
+// A field added here needs a line in kTrainStateInventory; a test counts both.
+#ifndef REPRISE_TRAINER_TRAIN_STATE_H_
+#define REPRISE_TRAINER_TRAIN_STATE_H_
+
+#include <ATen/core/Generator.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "format/snapshot.h"
+#include "reprise/trainer/config/v1/trainer_config.pb.h"
+#include "trainer/amp/grad_scaler.h"
+#include "trainer/data/dataset.h"
+#include "trainer/data/sampler.h"
+#include "trainer/model/model.h"
+#include "trainer/optim/adamw.h"
+#include "trainer/schedule/schedule.h"
+
+namespace reprise {
+
+struct TrainState {
+  // attempted = applied + skipped.
+  uint64_t attempted = 0;
+  uint64_t skipped = 0;
+  // Applied steps; the schedule is a pure function of it.
+  uint64_t schedule_position = 0;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<AdamW> optimizer;
+  // Null when the loss is not scaled.
+  std::unique_ptr<amp::GradScaler> scaler;
+  std::unique_ptr<Sampler> sampler;
+  // LibTorch's default generators: dropout and initialisation draw from them.
+  at::Generator cpu_generator;
+  std::optional<at::Generator> cuda_generator;
+};
+
+// Where each field of TrainState lies in the inventory, in the fields' order.
+struct TrainStateField {
+  const char* field;
+  std::initializer_list<Item> items;
+};
+inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
+    {"attempted", {Item::COUNTERS_STEP}},
+    // Version 1 has one counter: skipped = attempted - applied.
+    {"skipped", {Item::COUNTERS_STEP, Item::SCHED_POSITION}},
+    {"schedule_position", {Item::SCHED_POSITION, Item::SCHED_APPLIED}},
+    {"model", {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODE}},
+    {"optimizer",
+     {Item::OPTIM_KIND, Item::OPTIM_GROUPS, Item::OPTIM_MOMENTS,
+      Item::OPTIM_STEP, Item::OPTIM_IDENTITY}},
+    {"scaler",
+     {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}},
+    {"sampler",
+     {Item::SAMPLER_ALGORITHM, Item::SAMPLER_SEED, Item::SAMPLER_CURSOR,
+      Item::SAMPLER_ORDER, Item::DATA_BATCH}},
+    {"cpu_generator", {Item::RNG_CPU}},
+    {"cuda_generator", {Item::RNG_CUDA}},
+};
+
+// The schedule that the configuration asks for. INVALID_ARGUMENT as
+// WarmupCosine::Create.
+absl::StatusOr<WarmupCosine> MakeSchedule(
+    const trainer::v1::TrainerConfig& config);
+
+// The state of step 0: seeds the generators, then draws the model's first
+// values. Errors: InvalidArgument for what the configuration asks and the data
+// set cannot give.
+absl::StatusOr<TrainState> MakeTrainState(const trainer::v1::TrainerConfig& config,
+                                          const Dataset& train,
+                                          at::Device device);
+
+}  // namespace reprise
+
+#endif  // REPRISE_TRAINER_TRAIN_STATE_H_

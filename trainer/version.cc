@@ -1,0 +1,9 @@
+#include "trainer/version.h"
+
+#include <torch/version.h>
+
+namespace reprise {
+
+std::string LibTorchVersion() { return TORCH_VERSION; }
+
+}  // namespace reprise
