@@ -191,7 +191,7 @@ std::vector<Difference> Compare(const StepTable& baseline,
   for (const MetricsRecord& record : run.kept) {
     ++counts[{record.type, record.step}];
   }
-  for (const std::string& type : {"step", "eval"}) {
+  for (const std::string type : {"step", "eval"}) {
     for (const MetricsRecord* expected : baseline.All(type)) {
       const int count = counts[{type, expected->step}];
       if (expected->step < first_step || count == 1) continue;
