@@ -96,12 +96,13 @@ std::string Absolute(const std::string& path) {
   return absl::StrCat(base, "/", path);
 }
 
+// Sets the field `path` when the flag was given.
 template <typename T>
-void Take(const absl::Flag<absl::optional<T>>& flag, const std::string& path,
-          std::map<std::string, std::string>* fields) {
-  if (const absl::optional<T> value = absl::GetFlag(flag); value.has_value()) {
-    (*fields)[path] = absl::StrCat(*value);
-  }
+absl::Status Take(const absl::Flag<absl::optional<T>>& flag, const char* path,
+                  TrainerConfig* config) {
+  const absl::optional<T> value = absl::GetFlag(flag);
+  return value.has_value() ? SetField(config, path, absl::StrCat(*value))
+                           : absl::OkStatus();
 }
 
 }  // namespace
@@ -128,27 +129,31 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   }
   if (const std::string file = Absolute(absl::GetFlag(FLAGS_config));
       !file.empty()) {
-    auto fields = LoadTextFile(file);
-    if (!fields.ok()) return fields.status();
-    line.explicit_fields = *std::move(fields);
+    auto given = LoadTextFile(file);
+    if (!given.ok()) return given.status();
+    line.given = *std::move(given);
   }
   for (const std::string& assignment : absl::GetFlag(FLAGS_set)) {
-    const std::pair<std::string, std::string> field =
-        absl::StrSplit(assignment, absl::MaxSplits('=', 1));
     if (!absl::StrContains(assignment, '=')) {
       return absl::InvalidArgumentError(
           absl::StrCat("--set: expected group.field=value, found \"",
                        assignment, "\""));
     }
-    line.explicit_fields[field.first] = field.second;
+    const std::pair<std::string, std::string> field =
+        absl::StrSplit(assignment, absl::MaxSplits('=', 1));
+    if (auto s = SetField(&line.given, field.first, field.second); !s.ok()) {
+      return s;
+    }
   }
-  Take(FLAGS_precision, "precision.mode", &line.explicit_fields);
-  Take(FLAGS_device, "run.device", &line.explicit_fields);
-  Take(FLAGS_steps, "run.steps", &line.explicit_fields);
-  Take(FLAGS_save_every, "run.save_every", &line.explicit_fields);
-  Take(FLAGS_keep, "run.keep_last", &line.explicit_fields);
-  Take(FLAGS_seed, "run.seed", &line.explicit_fields);
-  Take(FLAGS_threads, "run.threads", &line.explicit_fields);
+  absl::Status status;
+  status.Update(Take(FLAGS_precision, "precision.mode", &line.given));
+  status.Update(Take(FLAGS_device, "run.device", &line.given));
+  status.Update(Take(FLAGS_steps, "run.steps", &line.given));
+  status.Update(Take(FLAGS_save_every, "run.save_every", &line.given));
+  status.Update(Take(FLAGS_keep, "run.keep_last", &line.given));
+  status.Update(Take(FLAGS_seed, "run.seed", &line.given));
+  status.Update(Take(FLAGS_threads, "run.threads", &line.given));
+  if (!status.ok()) return status;
   return line;
 }
 

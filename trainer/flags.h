@@ -2,10 +2,10 @@
 #ifndef REPRISE_TRAINER_FLAGS_H_
 #define REPRISE_TRAINER_FLAGS_H_
 
-#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "trainer/config/config.h"
 
 namespace reprise {
 
@@ -13,9 +13,9 @@ struct CommandLine {
   std::string run_dir;   // absolute
   std::string data_dir;  // absolute, or empty: the data set's own places
   bool fresh = false;
-  // Configuration fields that the person set, by file, --set or named flag
-  // (later ones win): path -> value.
-  std::map<std::string, std::string> explicit_fields;
+  // What the person set, by file, then --set, then named flags (later ones
+  // win); everything else is absent.
+  TrainerConfig given;
 };
 
 // Reads the flags. Prints help and exits for --help; exits with code 1 naming

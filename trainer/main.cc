@@ -39,8 +39,6 @@
 namespace reprise {
 namespace {
 
-using trainer::v1::TrainerConfig;
-
 // Ends the program's work with an exit code and the reason.
 struct Failure {
   ExitCode code;
@@ -105,11 +103,19 @@ std::vector<ConfigField> ToFields(const TrainerConfig& config,
   for (const FlatField& flat : Flatten(config)) {
     ConfigField field{flat.path, flat.value, flat.rule, std::nullopt};
     for (const ConfigChange& change : changes) {
-      if (change.path == flat.path) field.previous = change.old_value;
+      if (change.path == flat.path) field.previous = change.before;
     }
     fields.push_back(std::move(field));
   }
   return fields;
+}
+
+std::vector<FlatField> FromFields(const std::vector<ConfigField>& fields) {
+  std::vector<FlatField> flat;
+  for (const ConfigField& field : fields) {
+    flat.push_back({field.path, field.value, field.rule});
+  }
+  return flat;
 }
 
 // How many threads to compute with: the person's number, else the
@@ -136,17 +142,17 @@ int Train(const CommandLine& line, const TrainerConfig& config,
           const std::optional<LoadedCheckpoint>& from, uint64_t fresh_attempt,
           CheckpointStore* store) {
   auto train = LoadData(config, line.data_dir, Split::kTrain);
-  if (!train.ok()) return Report({vocab::EXIT_BAD_REQUEST, train.status()});
+  if (!train.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, train.status()});
   auto test = LoadData(config, line.data_dir, Split::kTest);
-  if (!test.ok()) return Report({vocab::EXIT_BAD_REQUEST, test.status()});
+  if (!test.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, test.status()});
   auto schedule = MakeSchedule(config);
-  if (!schedule.ok()) return Report({vocab::EXIT_BAD_REQUEST, schedule.status()});
+  if (!schedule.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
 
   SetUpLibTorch(Threads(config, from));
   const at::Device device(config.run().device() == "cuda" ? at::kCUDA
                                                           : at::kCPU);
   auto state = MakeTrainState(config, *train, device);
-  if (!state.ok()) return Report({vocab::EXIT_BAD_REQUEST, state.status()});
+  if (!state.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, state.status()});
 
   RunInfo run;
   run.config = ToFields(config, changes);
@@ -155,7 +161,7 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   run.environment = DescribeEnvironment(device, AutocastDType(config));
   if (from.has_value()) {
     if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
-      return Report({vocab::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
     }
     ApplyOptimizerChanges(config, changes, *schedule, &*state);
     PrintRestored(*from);
@@ -165,7 +171,7 @@ int Train(const CommandLine& line, const TrainerConfig& config,
     std::printf("Resume level %s: %s\n", TextOf(promise.level).c_str(),
                 promise.reason.c_str());
     auto attempt = store->NextAttempt(from);
-    if (!attempt.ok()) return Report({vocab::EXIT_BAD_REQUEST, attempt.status()});
+    if (!attempt.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
     run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
@@ -174,10 +180,10 @@ int Train(const CommandLine& line, const TrainerConfig& config,
                   "(--fresh starts again).\n",
                   static_cast<int>(state->attempted),
                   static_cast<int>(config.run().steps()));
-      return vocab::EXIT_DONE;
+      return ExitCode::EXIT_DONE;
     }
     auto moved = store->ResumeFrom(*from, run.attempt);
-    if (!moved.ok()) return Report({vocab::EXIT_BAD_REQUEST, moved.status()});
+    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     for (const std::string& name : *moved) {
       std::printf("Moved %s to abandoned/%d: it lies beyond the step resumed "
                   "from\n",
@@ -190,7 +196,7 @@ int Train(const CommandLine& line, const TrainerConfig& config,
 
   auto metrics = MetricsLog::OpenForResume(store->run_folder(),
                                            state->attempted);
-  if (!metrics.ok()) return Report({vocab::EXIT_SAVE_FAILED, metrics.status()});
+  if (!metrics.ok()) return Report({ExitCode::EXIT_SAVE_FAILED, metrics.status()});
   Progress progress(config.run().steps(), config.run().log_every());
   TrainLoop::Parts parts{&config, &*train, &*test, device, *schedule, run,
                          store, &*metrics, &progress};
@@ -213,36 +219,41 @@ int Train(const CommandLine& line, const TrainerConfig& config,
                   static_cast<int>(state->attempted),
                   static_cast<int>(state->skipped),
                   100 * outcome.accuracy.value_or(0));
-      return vocab::EXIT_DONE;
+      return ExitCode::EXIT_DONE;
     case TrainOutcome::End::kStopped:
-      std::printf("Stopped on signal %d at step %d; start again to go on\n",
-                  StopRequest::Signal(), static_cast<int>(state->attempted));
-      return vocab::EXIT_STOPPED_ON_REQUEST;
+      std::printf("Stopped by %s at step %d; start again to go on\n",
+                  StopRequest::Name().c_str(),
+                  static_cast<int>(state->attempted));
+      return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
-      return Report({vocab::EXIT_SAVE_FAILED, outcome.error});
+      return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
     case TrainOutcome::End::kFailed:
-      return Report({vocab::EXIT_TRAINING_FAILED, outcome.error});
+      return Report({ExitCode::EXIT_TRAINING_FAILED, outcome.error});
   }
-  return vocab::EXIT_TRAINING_FAILED;
+  return ExitCode::EXIT_TRAINING_FAILED;
 }
 
 int Main(int argc, char** argv) {
   auto line = ParseCommandLine(argc, argv);
-  if (!line.ok()) return Report({vocab::EXIT_USAGE, line.status()});
-  auto asked = WithExplicitFields(Defaults(), line->explicit_fields);
-  if (!asked.ok()) return Report({vocab::EXIT_USAGE, asked.status()});
-  StopRequest::Install();
+  if (!line.ok()) return Report({ExitCode::EXIT_USAGE, line.status()});
+  const TrainerConfig asked = Resolve(line->given);
+  if (auto s = Validate(asked); !s.ok()) {
+    return Report({ExitCode::EXIT_USAGE, s});
+  }
+  if (auto s = StopRequest::Install(); !s.ok()) {
+    return Report({ExitCode::EXIT_TRAINING_FAILED, s});
+  }
 
   // Before anything is written: is the device there, is the data whole?
-  if (asked->run().device() == "cuda") {
+  if (asked.run().device() == "cuda") {
     if (auto s = LoadCudaBackend(); !s.ok()) {
-      return Report({vocab::EXIT_UNSUPPORTED, s});
+      return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
 
   auto opened = CheckpointStore::Open(
-      line->run_dir, {.keep_last = static_cast<int>(asked->run().keep_last())});
-  if (!opened.ok()) return Report({vocab::EXIT_BAD_REQUEST, opened.status()});
+      line->run_dir, {.keep_last = static_cast<int>(asked.run().keep_last())});
+  if (!opened.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
   std::printf("Run folder %s\n", line->run_dir.c_str());
 
@@ -251,11 +262,11 @@ int Main(int argc, char** argv) {
   uint64_t attempt = 1;
   if (line->fresh) {
     auto next = store.NextAttempt(std::nullopt);
-    if (!next.ok()) return Report({vocab::EXIT_BAD_REQUEST, next.status()});
+    if (!next.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, next.status()});
     attempt = *next;
     auto moved = store.AbandonAll(
         attempt, {kMetricsFile, kSupersededMetricsFile});
-    if (!moved.ok()) return Report({vocab::EXIT_BAD_REQUEST, moved.status()});
+    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     if (!moved->empty()) {
       std::printf("--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
                   static_cast<int>(moved->size()), line->run_dir.c_str(),
@@ -264,7 +275,7 @@ int Main(int argc, char** argv) {
   } else {
     auto newest = store.NewestVerified();
     if (!newest.ok()) {
-      return Report({vocab::EXIT_CHECKPOINT_REJECTED, newest.status()});
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, newest.status()});
     }
     for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
       std::printf("Passed over %s: %s\n", entry.name.c_str(),
@@ -274,19 +285,20 @@ int Main(int argc, char** argv) {
   }
 
   // The configuration in force: the checkpoint's, with what the person set.
-  TrainerConfig config = *asked;
+  TrainerConfig config = asked;
   std::vector<ConfigChange> changes;
   if (from.has_value()) {
-    auto merged = MergeForResume(from->snapshot.config, line->explicit_fields);
+    auto merged = MergeForResume(FromFields(from->snapshot.config),
+                                 Flatten(line->given));
     if (!merged.ok()) {
-      return Report({vocab::EXIT_CHECKPOINT_REJECTED,
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED,
                      Annotate(merged.status(), from->path)});
     }
     config = std::move(merged->config);
     changes = std::move(merged->changes);
     for (const ConfigChange& change : changes) {
       std::printf("Changed on resume: %s from %s to %s\n", change.path.c_str(),
-                  change.old_value.c_str(), change.new_value.c_str());
+                  change.before.c_str(), change.after.c_str());
     }
   }
   return Train(*line, config, changes, from, attempt, &store);

@@ -56,7 +56,7 @@ TrainOutcome TrainLoop::Run() {
       if (accuracy->has_value()) outcome.accuracy = *accuracy;
     }
     const bool finished = state_.attempted >= parts_.config->run().steps();
-    const bool stopped = StopRequest::Signal() != 0;
+    const bool stopped = StopRequest::requested();
     const bool due = state_.attempted > 0 &&
                      state_.attempted % parts_.config->run().save_every() == 0;
     if (due || finished || stopped) {
@@ -183,7 +183,7 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
                 static_cast<double>(ids.size());
     correct +=
         at::eq(at::argmax(logits, 1), input.labels).sum().item<int64_t>();
-    stopped = StopRequest::Signal() != 0;
+    stopped = StopRequest::requested();
   }
   state_.model->SetTraining(true);
   if (stopped) return std::nullopt;

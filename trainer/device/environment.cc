@@ -50,7 +50,7 @@ void SetUpLibTorch(int threads) {
 
 EnvironmentState DescribeEnvironment(at::Device device, at::ScalarType dtype) {
   EnvironmentState now;
-  now.level = vocab::BITWISE;
+  now.level = ResumeLevel::BITWISE;
   now.trainer_version = kTrainerVersion;
   now.libtorch_version = LibTorchVersion();
   now.compiler = absl::StrCat("gcc-compatible ", __VERSION__);
@@ -82,8 +82,8 @@ ResumePromise PromiseFor(const EnvironmentState& saved,
   if (differences.empty() && saved.kernel_probe != now.kernel_probe) {
     differences.push_back("the kernel probe (same names, other kernels)");
   }
-  if (differences.empty()) return {vocab::BITWISE, "same kernels and threads"};
-  return {vocab::SAME_ORDER,
+  if (differences.empty()) return {ResumeLevel::BITWISE, "same kernels and threads"};
+  return {ResumeLevel::SAME_ORDER,
           absl::StrCat("same samples and random streams, but other bits: ",
                        absl::StrJoin(differences, ", "))};
 }

@@ -24,9 +24,9 @@ struct NamedTensor {
 };
 
 struct ModelOptions {
-  std::string kind;      // "convnet" or "mlp"
-  int64_t hidden = 128;  // width of hidden linear layers, >= 1
-  double dropout = 0;    // [0, 1)
+  std::string kind;      // "convnet", "mlp" or "resnet18"
+  int64_t hidden = 128;  // width of hidden linear layers, >= 1; not resnet18
+  double dropout = 0;    // [0, 1); not resnet18
   int64_t channels = 1;  // C
   int64_t height = 28;   // H
   int64_t width = 28;    // W

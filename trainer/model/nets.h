@@ -10,6 +10,7 @@ namespace reprise {
 
 std::unique_ptr<Model> MakeConvNet(const ModelOptions& options);
 std::unique_ptr<Model> MakeMlp(const ModelOptions& options);
+std::unique_ptr<Model> MakeResNet18(const ModelOptions& options);
 
 }  // namespace reprise
 

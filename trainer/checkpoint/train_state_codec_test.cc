@@ -1,0 +1,205 @@
+#include "trainer/checkpoint/train_state_codec.h"
+
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/zeros.h>
+
+#include <utility>
+
+#include "format/refusal.h"
+#include "gtest/gtest.h"
+#include "trainer/config/config.h"
+#include "trainer/data/synthetic.h"
+
+namespace reprise {
+namespace {
+
+class TrainStateCodec : public testing::Test {
+ protected:
+  TrainStateCodec() {
+    EXPECT_TRUE(SetField(&given_, "model.kind", "mlp").ok());
+    EXPECT_TRUE(SetField(&given_, "model.hidden", "8").ok());
+    EXPECT_TRUE(SetField(&given_, "data.batch_size", "16").ok());
+    EXPECT_TRUE(SetField(&given_, "data.name", "synthetic").ok());
+    MakeSyntheticOptions options;
+    options.size = 64;
+    data_ = MakeSynthetic(options);
+    run_.run_id = std::string(32, 'a');
+    run_.architecture = "mlp";
+    run_.environment.device = "cpu";
+  }
+
+  TrainerConfig config() const { return Resolve(given_); }
+  WarmupCosine schedule() const { return *MakeSchedule(config()); }
+
+  TrainState Make() const {
+    auto state = MakeTrainState(config(), data_, at::kCPU);
+    EXPECT_TRUE(state.ok()) << state.status();
+    return *std::move(state);
+  }
+
+  // A few steps that move every state.
+  void Train(TrainState* state, int steps) const {
+    for (int i = 0; i < steps; ++i) {
+      state->optimizer->ZeroGrad();
+      const at::Tensor loss = at::cross_entropy_loss(
+          state->model->Forward(at::rand({16, 1, 28, 28})),
+          at::zeros({16}, at::kLong));
+      state->scaler->Scale(loss).backward();
+      std::vector<at::Tensor> parameters;
+      for (const NamedTensor& p : state->model->Parameters()) {
+        parameters.push_back(p.tensor);
+      }
+      ASSERT_TRUE(state->scaler->Unscale(parameters).ok());
+      state->optimizer->Step();
+      state->scaler->Update();
+      ++state->attempted;
+      ++state->schedule_position;
+      for (AdamW::Group& group : state->optimizer->groups()) {
+        group.lr =
+            group.base_lr * schedule().Fraction(state->schedule_position);
+      }
+      state->sampler->Advance();
+    }
+  }
+
+  static void ExpectEqual(const TrainState& a, const TrainState& b) {
+    const auto pa = a.model->Parameters(), pb = b.model->Parameters();
+    for (size_t i = 0; i < pa.size(); ++i) {
+      EXPECT_TRUE(at::equal(pa[i].tensor, pb[i].tensor)) << pa[i].name;
+    }
+    const auto ba = a.model->Buffers(), bb = b.model->Buffers();
+    for (size_t i = 0; i < ba.size(); ++i) {
+      EXPECT_TRUE(at::equal(ba[i].tensor, bb[i].tensor)) << ba[i].name;
+    }
+    const OptimizerState oa = a.optimizer->state(), ob = b.optimizer->state();
+    ASSERT_EQ(oa.states.size(), ob.states.size());
+    for (size_t i = 0; i < oa.states.size(); ++i) {
+      EXPECT_EQ(oa.states[i].step, ob.states[i].step);
+      for (int m = 0; m < 2; ++m) {
+        EXPECT_EQ(oa.states[i].moments[m].bytes(),
+                  ob.states[i].moments[m].bytes());
+      }
+    }
+    for (size_t g = 0; g < oa.groups.size(); ++g) {
+      EXPECT_EQ(oa.groups[g].lr, ob.groups[g].lr);
+    }
+    EXPECT_EQ(a.scaler->scale(), b.scaler->scale());
+    EXPECT_EQ(a.scaler->growth_tracker(), b.scaler->growth_tracker());
+    EXPECT_EQ(a.sampler->cursor(), b.sampler->cursor());
+    EXPECT_EQ(a.attempted, b.attempted);
+    EXPECT_EQ(a.skipped, b.skipped);
+    EXPECT_EQ(a.schedule_position, b.schedule_position);
+  }
+
+  TrainerConfig given_;
+  Dataset data_;
+  RunInfo run_;
+};
+
+TEST_F(TrainStateCodec, RestoresEveryStateAndGoesOnBitForBit) {
+  TrainState original = Make();
+  Train(&original, 3);
+  const Snapshot snapshot = CaptureState(original, schedule(), run_);
+  TrainState resumed = Make();
+  ASSERT_TRUE(RestoreState(snapshot, schedule(), &resumed).ok());
+  ExpectEqual(original, resumed);
+  // The generator is one per process: run the two futures one after the other
+  // from the same restored draw.
+  const at::Tensor generator = original.cpu_generator.get_state();
+  Train(&resumed, 3);
+  original.cpu_generator.set_state(generator);
+  Train(&original, 3);
+  ExpectEqual(original, resumed);
+}
+
+TEST_F(TrainStateCodec, RestoresTheGeneratorLastSoThatBuildingDrawsNothing) {
+  TrainState original = Make();
+  Train(&original, 1);
+  const Snapshot snapshot = CaptureState(original, schedule(), run_);
+  const at::Tensor expected = at::rand({8});
+  TrainState resumed = Make();
+  ASSERT_TRUE(RestoreState(snapshot, schedule(), &resumed).ok());
+  EXPECT_TRUE(at::equal(at::rand({8}), expected));
+}
+
+TEST_F(TrainStateCodec, C03_LoadingAndSavingAHundredTimesChangesNothing) {
+  TrainState state = Make();
+  Train(&state, 2);
+  const Snapshot first = CaptureState(state, schedule(), run_);
+  const std::string generator = first.generators[0].state;
+  for (int i = 0; i < 100; ++i) {
+    const Snapshot again = CaptureState(state, schedule(), run_);
+    ASSERT_TRUE(RestoreState(again, schedule(), &state).ok());
+  }
+  const Snapshot last = CaptureState(state, schedule(), run_);
+  EXPECT_EQ(last.generators[0].state, generator);
+  EXPECT_EQ(last.scaler->scale, first.scaler->scale);
+  EXPECT_EQ(last.scaler->growth_tracker, first.scaler->growth_tracker);
+  EXPECT_EQ(last.optimizer->states.size(), first.optimizer->states.size());
+  EXPECT_EQ(last.optimizer->states[0].step, first.optimizer->states[0].step);
+}
+
+TEST_F(TrainStateCodec, C04_SaysEmptyBeforeTheFirstAppliedStep) {
+  const TrainState state = Make();
+  const Snapshot snapshot = CaptureState(state, schedule(), run_);
+  EXPECT_EQ(snapshot.Find(Item::OPTIM_MOMENTS)->presence,
+            Presence::PRESENCE_EMPTY);
+  TrainState resumed = Make();
+  EXPECT_TRUE(RestoreState(snapshot, schedule(), &resumed).ok());
+}
+
+TEST_F(TrainStateCodec, C21_RefusesAnotherModelListingNames) {
+  TrainState state = Make();
+  Snapshot snapshot = CaptureState(state, schedule(), run_);
+  snapshot.parameters.erase(snapshot.parameters.begin());
+  const float value[1] = {0};
+  snapshot.parameters.push_back(
+      Tensor::View("stranger", DType::kF32, {1}, value));
+  const absl::Status status = RestoreState(snapshot, schedule(), &state);
+  EXPECT_EQ(RefusalOf(status), Refusal::MISMATCH);
+  EXPECT_NE(status.message().find("fc1.weight"), std::string::npos);
+  EXPECT_NE(status.message().find("stranger"), std::string::npos);
+}
+
+TEST_F(TrainStateCodec, RefusesEachMissingOrForeignPartByItem) {
+  TrainState state = Make();
+  Train(&state, 1);
+  const Snapshot good = CaptureState(state, schedule(), run_);
+  struct Fault {
+    const char* item;
+    void (*apply)(Snapshot*);
+  };
+  const Fault faults[] = {
+      {"scaler.scale", [](Snapshot* s) { s->scaler.reset(); }},
+      {"rng.cpu", [](Snapshot* s) { s->generators.clear(); }},
+      {"rng.cpu", [](Snapshot* s) { s->generators[0].state.pop_back(); }},
+      {"sched.definition", [](Snapshot* s) { s->schedule->horizon += 1; }},
+      {"sched.position", [](Snapshot* s) { s->schedule->position += 5; }},
+      {"sampler.algorithm", [](Snapshot* s) { s->sampler->algorithm = "x"; }},
+      {"data.batch", [](Snapshot* s) { s->sampler->batch_size = 8; }},
+      {"optim.kind", [](Snapshot* s) { s->optimizer->kind = "sgd"; }},
+      {"optim.moments",
+       [](Snapshot* s) { s->optimizer->states[0].moments.pop_back(); }},
+  };
+  for (const Fault& fault : faults) {
+    Snapshot bad = good;
+    fault.apply(&bad);
+    TrainState fresh = Make();
+    const absl::Status status = RestoreState(bad, schedule(), &fresh);
+    EXPECT_FALSE(status.ok()) << fault.item;
+    EXPECT_NE(status.message().find(fault.item), std::string::npos)
+        << fault.item << ": " << status;
+  }
+}
+
+TEST_F(TrainStateCodec, RestoreDescribesEveryRecordedItem) {
+  TrainState state = Make();
+  const Snapshot snapshot = CaptureState(state, schedule(), run_);
+  EXPECT_EQ(DescribeRestored(snapshot).size(), snapshot.inventory.size());
+}
+
+}  // namespace
+}  // namespace reprise
