@@ -188,7 +188,7 @@ TEST(Resume, C27_KilledInsideASaveIsTheUninterruptedRun) {
       auto trainer = TrainerProcess::Start(SmallRunFlags(folder));
       const auto name = watch.WaitForCreation(".tmp-", *trainer);
       trainer->Signal(SIGKILL);
-      finished = trainer->Wait() != TrainerExit::BySignal(SIGKILL);
+      finished = !(trainer->Wait() == TrainerExit::BySignal(SIGKILL));
       if (finished) {
         EXPECT_EQ(trainer->Wait(), TrainerExit::WithCode(0))
             << trainer->Output();
