@@ -98,11 +98,11 @@ std::string Absolute(const std::string& path) {
 
 // Sets the field `path` when the flag was given.
 template <typename T>
-absl::Status Take(const absl::Flag<absl::optional<T>>& flag, const char* path,
-                  TrainerConfig* config) {
-  const absl::optional<T> value = absl::GetFlag(flag);
-  return value.has_value() ? SetField(config, path, absl::StrCat(*value))
-                           : absl::OkStatus();
+void Take(const absl::Flag<absl::optional<T>>& flag, const char* path,
+          ExplicitFields* given) {
+  if (const absl::optional<T> value = absl::GetFlag(flag); value.has_value()) {
+    (*given)[path] = absl::StrCat(*value);
+  }
 }
 
 }  // namespace
@@ -141,19 +141,15 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
     }
     const std::pair<std::string, std::string> field =
         absl::StrSplit(assignment, absl::MaxSplits('=', 1));
-    if (auto s = SetField(&line.given, field.first, field.second); !s.ok()) {
-      return s;
-    }
+    line.given[field.first] = field.second;
   }
-  absl::Status status;
-  status.Update(Take(FLAGS_precision, "precision.mode", &line.given));
-  status.Update(Take(FLAGS_device, "run.device", &line.given));
-  status.Update(Take(FLAGS_steps, "run.steps", &line.given));
-  status.Update(Take(FLAGS_save_every, "run.save_every", &line.given));
-  status.Update(Take(FLAGS_keep, "run.keep_last", &line.given));
-  status.Update(Take(FLAGS_seed, "run.seed", &line.given));
-  status.Update(Take(FLAGS_threads, "run.threads", &line.given));
-  if (!status.ok()) return status;
+  Take(FLAGS_precision, "precision.mode", &line.given);
+  Take(FLAGS_device, "run.device", &line.given);
+  Take(FLAGS_steps, "run.steps", &line.given);
+  Take(FLAGS_save_every, "run.save_every", &line.given);
+  Take(FLAGS_keep, "run.keep_last", &line.given);
+  Take(FLAGS_seed, "run.seed", &line.given);
+  Take(FLAGS_threads, "run.threads", &line.given);
   return line;
 }
 

@@ -15,7 +15,7 @@ struct CommandLine {
   bool fresh = false;
   // What the person set, by file, then --set, then named flags (later ones
   // win); everything else is absent.
-  TrainerConfig given;
+  ExplicitFields given;
 };
 
 // Reads the flags. Prints help and exits for --help; exits with code 1 naming

@@ -79,7 +79,7 @@ void ApplyOptimizerChanges(const TrainerConfig& config,
                            const std::vector<ConfigChange>& changes,
                            const WarmupCosine& schedule, TrainState* state) {
   for (const ConfigChange& change : changes) {
-    for (AdamW::Group& group : state->optimizer->groups()) {
+    for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
         group.base_lr = config.optimizer().lr();
         group.lr = group.base_lr * schedule.Fraction(state->schedule_position);
@@ -97,25 +97,16 @@ void ApplyOptimizerChanges(const TrainerConfig& config,
   }
 }
 
-std::vector<ConfigField> ToFields(const TrainerConfig& config,
-                                  const std::vector<ConfigChange>& changes) {
-  std::vector<ConfigField> fields;
-  for (const FlatField& flat : Flatten(config)) {
-    ConfigField field{flat.path, flat.value, flat.rule, std::nullopt};
+// The configuration as a checkpoint holds it, with what resuming changed.
+std::vector<ConfigField> Record(const TrainerConfig& config,
+                                const std::vector<ConfigChange>& changes) {
+  std::vector<ConfigField> fields = Flatten(config);
+  for (ConfigField& field : fields) {
     for (const ConfigChange& change : changes) {
-      if (change.path == flat.path) field.previous = change.before;
+      if (change.path == field.path) field.previous = change.old_value;
     }
-    fields.push_back(std::move(field));
   }
   return fields;
-}
-
-std::vector<FlatField> FromFields(const std::vector<ConfigField>& fields) {
-  std::vector<FlatField> flat;
-  for (const ConfigField& field : fields) {
-    flat.push_back({field.path, field.value, field.rule});
-  }
-  return flat;
 }
 
 // How many threads to compute with: the person's number, else the
@@ -155,10 +146,10 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   if (!state.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, state.status()});
 
   RunInfo run;
-  run.config = ToFields(config, changes);
+  run.config = Record(config, changes);
   run.architecture = config.model().kind();
   if (config.data().augment()) run.augmentation = std::string(kShift2FlipV1);
-  run.environment = DescribeEnvironment(device, AutocastDType(config));
+  run.environment = DescribeEnvironment(device, AutocastDType(config.precision()));
   if (from.has_value()) {
     if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
       return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
@@ -236,8 +227,9 @@ int Train(const CommandLine& line, const TrainerConfig& config,
 int Main(int argc, char** argv) {
   auto line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Report({ExitCode::EXIT_USAGE, line.status()});
-  const TrainerConfig asked = Resolve(line->given);
-  if (auto s = Validate(asked); !s.ok()) {
+  auto asked = WithExplicitFields(Defaults(), line->given);
+  if (!asked.ok()) return Report({ExitCode::EXIT_USAGE, asked.status()});
+  if (auto s = Validate(*asked); !s.ok()) {
     return Report({ExitCode::EXIT_USAGE, s});
   }
   if (auto s = StopRequest::Install(); !s.ok()) {
@@ -245,14 +237,14 @@ int Main(int argc, char** argv) {
   }
 
   // Before anything is written: is the device there, is the data whole?
-  if (asked.run().device() == "cuda") {
+  if (asked->run().device() == "cuda") {
     if (auto s = LoadCudaBackend(); !s.ok()) {
       return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
 
   auto opened = CheckpointStore::Open(
-      line->run_dir, {.keep_last = static_cast<int>(asked.run().keep_last())});
+      line->run_dir, {.keep_last = static_cast<int>(asked->run().keep_last())});
   if (!opened.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
   std::printf("Run folder %s\n", line->run_dir.c_str());
@@ -285,11 +277,10 @@ int Main(int argc, char** argv) {
   }
 
   // The configuration in force: the checkpoint's, with what the person set.
-  TrainerConfig config = asked;
+  TrainerConfig config = *asked;
   std::vector<ConfigChange> changes;
   if (from.has_value()) {
-    auto merged = MergeForResume(FromFields(from->snapshot.config),
-                                 Flatten(line->given));
+    auto merged = MergeForResume(from->snapshot.config, line->given);
     if (!merged.ok()) {
       return Report({ExitCode::EXIT_CHECKPOINT_REJECTED,
                      Annotate(merged.status(), from->path)});
@@ -298,7 +289,7 @@ int Main(int argc, char** argv) {
     changes = std::move(merged->changes);
     for (const ConfigChange& change : changes) {
       std::printf("Changed on resume: %s from %s to %s\n", change.path.c_str(),
-                  change.before.c_str(), change.after.c_str());
+                  change.old_value.c_str(), change.new_value.c_str());
     }
   }
   return Train(*line, config, changes, from, attempt, &store);

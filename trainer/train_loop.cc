@@ -24,12 +24,6 @@ namespace {
 // Samples of one evaluation pass; a stop request waits for one at most.
 constexpr int64_t kEvaluationBatch = 1000;
 
-at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision) {
-  if (precision.mode() == "fp16") return at::kHalf;
-  if (precision.mode() == "bf16") return at::kBFloat16;
-  return at::kFloat;
-}
-
 std::vector<at::Tensor> Tensors(const std::vector<NamedTensor>& named) {
   std::vector<at::Tensor> tensors;
   for (const NamedTensor& n : named) tensors.push_back(n.tensor);
@@ -37,6 +31,12 @@ std::vector<at::Tensor> Tensors(const std::vector<NamedTensor>& named) {
 }
 
 }  // namespace
+
+at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision) {
+  if (precision.mode() == "fp16") return at::kHalf;
+  if (precision.mode() == "bf16") return at::kBFloat16;
+  return at::kFloat;
+}
 
 TrainLoop::TrainLoop(Parts parts, TrainState* state)
     : parts_(std::move(parts)),
@@ -56,7 +56,7 @@ TrainOutcome TrainLoop::Run() {
       if (accuracy->has_value()) outcome.accuracy = *accuracy;
     }
     const bool finished = state_.attempted >= parts_.config->run().steps();
-    const bool stopped = StopRequest::requested();
+    const bool stopped = StopRequest::Requested();
     const bool due = state_.attempted > 0 &&
                      state_.attempted % parts_.config->run().save_every() == 0;
     if (due || finished || stopped) {
@@ -87,7 +87,7 @@ TrainLoop::Input TrainLoop::MakeInput(const Dataset& dataset,
 
 absl::Status TrainLoop::Step() {
   const trainer::v1::TrainerConfig& config = *parts_.config;
-  AdamW& optimizer = *state_.optimizer;
+  Optimizer& optimizer = *state_.optimizer;
   const std::vector<at::Tensor> parameters =
       Tensors(state_.model->Parameters());
   StepEvent event;
@@ -129,7 +129,7 @@ absl::Status TrainLoop::Step() {
   // Gradient norm, clip, apply or skip.
   const at::Tensor norm = GradientNorm(parameters);
   event.gradient_norm = norm.item<float>();
-  for (const AdamW::Group& group : optimizer.groups()) {
+  for (const Optimizer::Group& group : optimizer.groups()) {
     event.lr.push_back(group.lr);
   }
   if (!event.skipped) {
@@ -142,7 +142,7 @@ absl::Status TrainLoop::Step() {
   // Scaler, schedule (over applied steps), counters.
   if (state_.scaler != nullptr) state_.scaler->Update();
   if (!event.skipped) ++state_.schedule_position;
-  for (AdamW::Group& group : optimizer.groups()) {
+  for (Optimizer::Group& group : optimizer.groups()) {
     group.lr =
         group.base_lr * parts_.schedule.Fraction(state_.schedule_position);
   }
@@ -183,7 +183,7 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
                 static_cast<double>(ids.size());
     correct +=
         at::eq(at::argmax(logits, 1), input.labels).sum().item<int64_t>();
-    stopped = StopRequest::requested();
+    stopped = StopRequest::Requested();
   }
   state_.model->SetTraining(true);
   if (stopped) return std::nullopt;
@@ -203,6 +203,8 @@ absl::Status TrainLoop::Save() {
   // Already in the run folder: the step resumed from, or a stop request at a
   // boundary that was due anyway.
   if (saved_step_ == state_.attempted) return absl::OkStatus();
+  // The log first: a committed step is in it even after a power cut.
+  if (auto s = parts_.metrics->Sync(); !s.ok()) return s;
   auto digest = parts_.store->Save(
       CaptureState(state_, parts_.schedule, parts_.run));
   if (!digest.ok()) return digest.status();

@@ -29,6 +29,9 @@
 
 namespace reprise {
 
+// What autocast computes in; kFloat: no autocast.
+at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision);
+
 // How a run of the loop ended.
 struct TrainOutcome {
   enum class End {

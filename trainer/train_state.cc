@@ -47,15 +47,18 @@ absl::StatusOr<TrainState> MakeTrainState(
 
   auto schedule = MakeSchedule(config);
   if (!schedule.ok()) return schedule.status();
-  AdamW::Group options;
+  Optimizer::Group options;
   options.base_lr = config.optimizer().lr();
   options.lr = options.base_lr * schedule->Fraction(0);
   options.beta1 = config.optimizer().beta1();
   options.beta2 = config.optimizer().beta2();
   options.eps = config.optimizer().eps();
   options.weight_decay = config.optimizer().weight_decay();
-  state.optimizer = std::make_unique<AdamW>(
+  auto optimizer = Optimizer::Create(
+      config.optimizer().kind(),
       GroupsByRank(state.model->Parameters(), options));
+  if (!optimizer.ok()) return optimizer.status();
+  state.optimizer = *std::move(optimizer);
 
   if (config.precision().scaler()) {
     amp::GradScaler::Options scaler;

@@ -20,7 +20,7 @@
 #include "trainer/data/dataset.h"
 #include "trainer/data/sampler.h"
 #include "trainer/model/model.h"
-#include "trainer/optim/adamw.h"
+#include "trainer/optim/optimizer.h"
 #include "trainer/schedule/schedule.h"
 
 namespace reprise {
@@ -32,7 +32,7 @@ struct TrainState {
   // Applied steps; the schedule is a pure function of it.
   uint64_t schedule_position = 0;
   std::unique_ptr<Model> model;
-  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
   // Null when the loss is not scaled.
   std::unique_ptr<amp::GradScaler> scaler;
   std::unique_ptr<Sampler> sampler;

@@ -57,7 +57,7 @@ class TrainStateCodec : public testing::Test {
       state->scaler->Update();
       ++state->attempted;
       ++state->schedule_position;
-      for (AdamW::Group& group : state->optimizer->groups()) {
+      for (Optimizer::Group& group : state->optimizer->groups()) {
         group.lr =
             group.base_lr * schedule().Fraction(state->schedule_position);
       }

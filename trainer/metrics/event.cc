@@ -16,7 +16,8 @@ constexpr absl::string_view kStepStart = "{\"type\":\"step\",\"attempt\":";
 constexpr absl::string_view kEvalStart = "{\"type\":\"eval\",\"attempt\":";
 constexpr absl::string_view kStep = ",\"step\":";
 
-// Reads a line from left to right; after the first mismatch it stands still.
+// Reads a line from left to right and keeps the first mismatch; what is read
+// after one means nothing.
 class Scanner {
  public:
   explicit Scanner(absl::string_view line) : line_(line) {}
@@ -80,10 +81,10 @@ class Scanner {
   absl::Status Finish() {
     if (expected_.empty() && at_ < line_.size()) Fail("the end of the line");
     if (expected_.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("column ", at_ + 1, ": expected ", expected_, ", found ",
-                     at_ < line_.size() ? JsonString(line_.substr(at_, 20))
-                                        : "the end of the line"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "column ", failed_at_ + 1, ": expected ", expected_, ", found ",
+        failed_at_ < line_.size() ? JsonString(line_.substr(failed_at_, 20))
+                                  : "the end of the line"));
   }
 
  private:
@@ -109,12 +110,15 @@ class Scanner {
   }
 
   void Fail(absl::string_view expected) {
-    if (expected_.empty()) expected_ = std::string(expected);
+    if (!expected_.empty()) return;
+    expected_ = std::string(expected);
+    failed_at_ = at_;
   }
 
   absl::string_view line_;
   size_t at_ = 0;
-  std::string expected_;  // not empty: failed at at_
+  std::string expected_;  // not empty: failed
+  size_t failed_at_ = 0;
 };
 
 StepEvent ScanStep(Scanner* in) {

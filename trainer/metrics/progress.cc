@@ -43,6 +43,10 @@ void WriteToStandardOutput(absl::string_view text) {
   }
 }
 
+double Fraction(uint64_t part, uint64_t whole) {
+  return part >= whole ? 1 : static_cast<double>(part) / whole;
+}
+
 std::string Bar(double fraction, int columns) {
   int filled = static_cast<int>(fraction * columns);
   std::string bar(columns, ' ');
@@ -111,26 +115,21 @@ std::string Progress::Line(int width, bool with_bar) const {
         (total_steps_ - std::min(last_.step, total_steps_)) / steps_per_second_;
     parts.push_back({absl::StrCat(FormatDuration(left), " left"), 2});
   }
-  for (int rank = 7; rank >= 1; --rank) {
+  constexpr int kLeastBar = 6, kGreatestBar = 30;
+  for (int greatest = 7; greatest >= 0; --greatest) {
     std::string line;
     for (const Part& part : parts) {
+      if (part.rank > greatest) continue;
       absl::StrAppend(&line, line.empty() ? "" : "  ", part.text);
     }
-    constexpr int kLeastBar = 6, kGreatestBar = 30;
-    int room = width - static_cast<int>(line.size()) - 3;
-    if (with_bar && room >= kLeastBar) {
-      double fraction =
-          total_steps_ == 0
-              ? 1
-              : std::min(1.0, static_cast<double>(last_.step) / total_steps_);
-      return absl::StrCat(Bar(fraction, std::min(room, kGreatestBar)), " ",
+    int room = width - static_cast<int>(line.size());
+    if (!with_bar && room >= 0) return line;
+    // Two brackets and a blank go with the bar.
+    int bar = std::min(room - 3, kGreatestBar);
+    if (with_bar && bar >= kLeastBar) {
+      return absl::StrCat(Bar(Fraction(last_.step, total_steps_), bar), " ",
                           line);
     }
-    if (static_cast<int>(line.size()) <= width && !with_bar) return line;
-    parts.erase(
-        std::remove_if(parts.begin(), parts.end(),
-                       [rank](const Part& part) { return part.rank == rank; }),
-        parts.end());
   }
   return parts[0].text.substr(0, std::max(width, 0));
 }

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Writes the fixtures that //trainer/parity compares the C++ trainer with.
+
+Run by tools/parity/run.sh, which brings a Python with the pinned torch. Every
+number is written as the hexadecimal digits of its bits. The instruction set is
+fixed to LibTorch's portable one, so that the elementwise fixtures hold on every
+x86-64 machine; the model fixtures also depend on the matrix kernels that the
+CPU selects, so they say on which one they were recorded.
+"""
+
+import os
+import pathlib
+import platform
+import struct
+import sys
+
+os.environ["ATEN_CPU_CAPABILITY"] = "default"
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import torch  # noqa: E402  (after the environment)
+from torch import nn  # noqa: E402
+
+
+STEPS = 200
+WIDTH = 8
+OUT = pathlib.Path(__file__).resolve().parents[2] / "trainer/parity/fixtures"
+
+
+def f32(x):
+    return struct.pack(">f", x).hex()
+
+
+def f64(x):
+    return struct.pack(">d", x).hex()
+
+
+def bits(tensor):
+    return " ".join(f32(v) for v in tensor.detach().float().flatten().tolist())
+
+
+def fixed(shape, seed=12345):
+    """Values in [-1, 1) from a 32-bit linear congruence; exact in fp32."""
+    n = 1
+    for extent in shape:
+        n *= extent
+    x, values = seed, []
+    for _ in range(n):
+        x = (x * 1664525 + 1013904223) & 0xFFFFFFFF
+        signed = x - (1 << 32) if x >= 1 << 31 else x
+        values.append((signed >> 8) / (1 << 23))
+    return torch.tensor(values, dtype=torch.float32).reshape(shape)
+
+
+def gradients():
+    """Gradients of STEPS steps before scaling; some steps hold Inf or NaN."""
+    rows = [fixed([WIDTH], seed=step + 1) * (10.0 ** (step % 7 - 4)) for step in range(STEPS)]
+    rows[3][2] = float("inf")
+    rows[30][0] = float("nan")
+    rows[31][7] = float("-inf")
+    rows[120][5] = float("nan")
+    rows[57].zero_()
+    return rows
+
+
+def write(name, header, lines):
+    text = "".join(f"# {line}\n" for line in header) + "".join(line + "\n" for line in lines)
+    (OUT / name).write_text(text)
+    print(f"{name}: {len(lines)} lines")
+
+
+def optimizers(rows):
+    kinds = {
+        "adamw": lambda p: torch.optim.AdamW(p, lr=1e-2, betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
+        "adam": lambda p: torch.optim.Adam(p, lr=1e-2, betas=(0.9, 0.99), eps=1e-8, weight_decay=0.1),
+        "sgd": lambda p: torch.optim.SGD(p, lr=1e-2, weight_decay=0.1),
+        "sgd_momentum": lambda p: torch.optim.SGD(p, lr=1e-2, momentum=0.9, dampening=0.25, weight_decay=0.1),
+        "sgd_nesterov": lambda p: torch.optim.SGD(p, lr=1e-2, momentum=0.9, nesterov=True, weight_decay=0.1),
+    }
+    for kind, make in kinds.items():
+        parameter = nn.Parameter(fixed([WIDTH]))
+        optimizer = make([parameter])
+        scaler = torch.amp.GradScaler("cpu", init_scale=4096.0, growth_interval=10)
+        # The average starts as a copy, at decay 0.95.
+        average = parameter.detach().clone()
+        lines = []
+        for row in rows:
+            scale = scaler.get_scale()
+            optimizer.zero_grad()
+            loss = (parameter * row).sum()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            norm = nn.utils.clip_grad_norm_([parameter], max_norm=1.0)
+            before = parameter.detach().clone()
+            scaler.step(optimizer)
+            applied = not torch.isinf(row).any() and not torch.isnan(row).any()
+            assert applied or torch.equal(before, parameter)
+            scaler.update()
+            if applied:
+                average.lerp_(parameter.detach(), 1 - 0.95)
+            lines.append(" ".join([f32(scale), str(scaler._get_growth_tracker()), str(int(not applied)),
+                                   f32(norm.item()), bits(parameter), bits(average)]))
+        write(f"{kind}.txt",
+              ["scale used, growth tracker after, skipped, gradient norm, 8 parameters after, 8 averages after"],
+              lines)
+
+
+def schedule():
+    """warmup-cosine-v1 (warm-up 20, horizon 300, final fraction 0.01) from Python's closed forms."""
+    p = nn.Parameter(torch.zeros(1))
+    base, warmup, horizon, final = 1.0, 20, 300, 0.01
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(
+        torch.optim.SGD([p], lr=base), T_max=horizon - warmup, eta_min=final * base)
+    linear = torch.optim.lr_scheduler.LinearLR(
+        torch.optim.SGD([p], lr=base), start_factor=1 / warmup, end_factor=1.0, total_iters=warmup - 1)
+    lines = []
+    for position in range(horizon + 1):
+        source = linear if position < warmup else cosine
+        source.last_epoch = position if position < warmup else position - warmup
+        lines.append(f64(source._get_closed_form_lr()[0]))
+    write("warmup_cosine.txt", ["factor at positions 0 to 300: warm-up 20, horizon 300, final fraction 0.01"], lines)
+
+
+class ConvNet(nn.Module):
+    """The default model (trainer/model/convnet.cc) in fp32, hidden width 32, no dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
+        self.norm1 = nn.BatchNorm2d(16)
+        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
+        self.norm2 = nn.BatchNorm2d(32)
+        self.fc1 = nn.Linear(32 * 7 * 7, 32)
+        self.fc2 = nn.Linear(32, 10)
+
+    def forward(self, x):
+        x = torch.max_pool2d(torch.relu(self.norm1(self.conv1(x))), 2)
+        x = torch.max_pool2d(torch.relu(self.norm2(self.conv2(x))), 2)
+        return self.fc2(torch.relu(self.fc1(x.flatten(1))))
+
+
+class Block(nn.Module):
+    def __init__(self, inside, outside, stride):
+        super().__init__()
+        # Created first: torchvision draws the projection before the block.
+        downsample = None
+        if stride != 1 or inside != outside:
+            downsample = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+        self.conv1 = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outside)
+        self.conv2 = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outside)
+        self.downsample = downsample
+
+    def forward(self, x):
+        inner = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+        return torch.relu(inner + (x if self.downsample is None else self.downsample(x)))
+
+
+class ResNet18(nn.Module):
+    """torchvision's resnet18 by its published definition (torchvision itself is not needed)."""
+
+    def __init__(self, classes):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        sizes = [(64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)]
+        for i, (inside, outside, stride) in enumerate(sizes, 1):
+            setattr(self, f"layer{i}", nn.Sequential(Block(inside, outside, stride), Block(outside, outside, 1)))
+        self.fc = nn.Linear(512, classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, x):
+        x = torch.max_pool2d(torch.relu(self.bn1(self.conv1(x))), 3, 2, 1)
+        for i in range(1, 5):
+            x = getattr(self, f"layer{i}")(x)
+        return self.fc(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.processor()
+
+
+def model(name, build, batch, shape, classes):
+    """Initial values from a seed, then one forward and backward with them."""
+    torch.manual_seed(7)
+    net = build()
+    net.train()
+    lines = [f"cpu {cpu_name()}"]
+    for key, value in net.named_parameters():
+        # A sum in fp64 of fp32 values tells any changed draw.
+        lines.append(f"init {key} {f64(value.detach().double().sum().item())} {bits(value.flatten()[:2])}")
+    images = fixed([batch] + shape)
+    labels = torch.arange(batch) % classes
+    loss = nn.functional.cross_entropy(net(images), labels)
+    loss.backward()
+    lines.append(f"loss {f32(loss.item())}")
+    for key, value in net.named_parameters():
+        lines.append(f"grad {key} {f32(torch.linalg.vector_norm(value.grad).item())} {bits(value.grad.flatten()[:2])}")
+    for key, value in net.named_buffers():
+        if value.dtype == torch.float32:
+            lines.append(f"buffer {key} {bits(value.flatten()[:2])}")
+    write(f"{name}.txt", ["init NAME sum(f64) first two; loss; grad NAME norm first two; buffer NAME first two",
+                          f"batch {batch}, seed 7, one thread"], lines)
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    rows = gradients()
+    write("gradients.txt", ["8 gradients of each of 200 steps, before scaling"], [bits(r) for r in rows])
+    optimizers(rows)
+    schedule()
+    model("convnet", ConvNet, 4, [1, 28, 28], 10)
+    model("resnet18", lambda: ResNet18(1000), 2, [3, 64, 64], 1000)
+    print(f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+#!/bin/bash
+# Makes (once) a Python environment with the torch wheel that LibTorch comes
+# from, in the user's cache folder (about 5 GB), and writes the parity fixtures.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+environment="${XDG_CACHE_HOME:-${HOME}/.cache}/reprise/python-torch-2.11.0"
+if ! "${environment}/bin/python" -c 'import torch' 2> /dev/null; then
+  echo "parity: making ${environment} (torch 2.11.0, about 5 GB)" >&2
+  python3 -m venv "${environment}"
+  "${environment}/bin/pip" install --quiet torch==2.11.0 numpy
+fi
+exec "${environment}/bin/python" "${root}/tools/parity/fixtures.py"
