@@ -7,20 +7,26 @@
 //       manifest.ckpt
 //     .tmp-*                  a save that did not finish; ignored, swept
 //     .trash-*                a prune that did not finish; ignored, swept
-//     abandoned/<attempt>/    checkpoints beyond the one that attempt resumed
-//     from
+//     abandoned/<attempt>/    what lay beyond the checkpoint resumed from
 //
 // Example (a test as well):
 //
-//   auto store = reprise::CheckpointStore::Open("/tmp/run", {});   // takes the
-//   lock if (!store.ok()) return store.status(); auto found =
-//   (*store)->NewestVerified(); if (!found.ok()) return found.status(); if
-//   (found->checkpoint.has_value()) {
-//     (*store)->ResumeFrom(*found->checkpoint);   // abandons what lies beyond
+//   // Takes the lock.
+//   auto store = reprise::CheckpointStore::Open("/tmp/run", {});
+//   if (!store.ok()) return store.status();
+//   auto found = (*store)->NewestVerified();
+//   if (!found.ok()) return found.status();
+//   auto attempt = (*store)->NextAttempt(found->checkpoint);
+//   if (!attempt.ok()) return attempt.status();
+//   if (found->checkpoint.has_value()) {
+//     // Abandons what lies beyond.
+//     auto moved = (*store)->ResumeFrom(*found->checkpoint, *attempt);
+//     if (!moved.ok()) return moved.status();
 //   }
 //   ...
-//   (*store)->Save(snapshot);
-//   (*store)->Prune();
+//   auto digest = (*store)->Save(snapshot);
+//   if (!digest.ok()) return digest.status();
+//   auto removed = (*store)->Prune();
 //
 // Thread-compatible: one thread at a time.
 #ifndef REPRISE_FORMAT_CHECKPOINT_STORE_H_
@@ -84,6 +90,11 @@ class CheckpointStore {
 
   const std::string& run_folder() const;
 
+  // What happened that is worth a line in the log and is no error: a lock taken
+  // over from a process that died, leftovers removed, a hint that could not be
+  // written. Each is returned once.
+  std::vector<std::string> TakeNotices();
+
   // The newest checkpoint that verifies. Damaged and incomplete ones are passed
   // over and reported. Errors: TOO_NEW or UNKNOWN_FEATURE when a newer one
   // needs a newer reader; CORRUPT (or the first cause) when checkpoint-named
@@ -110,14 +121,17 @@ class CheckpointStore {
       const std::optional<LoadedCheckpoint>& newest);
 
   // Commits `snapshot` durably as step-%012d; returns its manifest digest
-  // (16 bytes). On error the run folder holds what it held before. A checkpoint
-  // of that step must not exist. Errors: INVALID_VALUE or LIMIT before the
-  // first byte is written; IO.
+  // (16 bytes). On error the run folder holds what it held before, and calling
+  // again writes new files from memory. Errors, before the first byte is
+  // written: MISSING_ITEM, INVALID_VALUE (also when a checkpoint of that or a
+  // later step is there), LIMIT, MISMATCH (another run's snapshot); then IO.
   absl::StatusOr<std::string> Save(const Snapshot& snapshot);
 
   // Removes all but the newest `keep_last` verified checkpoints; never the last
-  // verified one, nor the one resumed from until a newer one verifies. Returns
-  // the names removed.
+  // verified one, hence never the one resumed from before a newer one verifies.
+  // Reads each checkpoint that it counts, once in the life of the store.
+  // Damaged ones newer than the oldest kept one stay, and so does everything
+  // of a newer format. Returns the names removed.
   absl::StatusOr<std::vector<std::string>> Prune();
 
  private:

@@ -1,0 +1,17 @@
+// The items of the inventory that format version 1 records. Thread-safe.
+#ifndef REPRISE_FORMAT_V1_ITEMS_H_
+#define REPRISE_FORMAT_V1_ITEMS_H_
+
+#include <vector>
+
+#include "format/vocabulary.h"
+
+namespace reprise {
+
+// Every item that a version 1 checkpoint must have a record of, by ascending
+// number. A record of any other item is refused.
+const std::vector<Item>& ItemsOfV1();
+
+}  // namespace reprise
+
+#endif  // REPRISE_FORMAT_V1_ITEMS_H_
