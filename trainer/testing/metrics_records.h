@@ -40,11 +40,12 @@ struct MetricsRecords {
 absl::StatusOr<MetricsRecord> ParseMetricsLine(absl::string_view line);
 
 // Both files of `run_folder`; a file that is not there has no records. A last
-// line without its newline was cut by a kill and is left out. Errors: those of
+// line without its newline was cut by a kill and is left out, and so is, among
+// the superseded, one that does not end as a record does. Errors: those of
 // ParseMetricsLine.
 absl::StatusOr<MetricsRecords> ReadMetrics(const std::string& run_folder);
 
-// The largest step among the kept lines so far; 0 without any.
+// The step of the last kept record of a step so far; 0 without any.
 uint64_t LastRecordedStep(const std::string& run_folder);
 
 }  // namespace reprise

@@ -46,23 +46,24 @@ TEST(MetricsRecords, RefusesWhatIsNotALine) {
 
 TEST(MetricsRecords, LeavesOutTheLineThatAKillCut) {
   const std::string folder = FreshFolder("metrics", /*create=*/true);
-  std::ofstream(folder + "/metrics.jsonl") << kStep << "\n"
-                                           << std::string(kStep).substr(0, 40);
+  const std::string cut = std::string(kStep).substr(0, 40);
+  std::ofstream(folder + "/metrics.jsonl") << kStep << "\n" << cut;
+  std::ofstream(folder + "/metrics.superseded.jsonl") << kStep << "\n"
+                                                      << cut << "\n"
+                                                      << kStep << "\n";
   const auto records = ReadMetrics(folder);
   ASSERT_TRUE(records.ok()) << records.status();
   EXPECT_EQ(records->kept.size(), 1);
-  EXPECT_EQ(records->superseded.size(), 0);
+  EXPECT_EQ(records->superseded.size(), 2);
   EXPECT_EQ(LastRecordedStep(folder), 7);
 }
 
 TEST(MetricsRecords, NamesFileAndLineOfWhatItCannotRead) {
   const std::string folder = FreshFolder("metrics", /*create=*/true);
-  std::ofstream(folder + "/metrics.superseded.jsonl")
-      << kStep << "\nnonsense\n";
+  std::ofstream(folder + "/metrics.jsonl") << kStep << "\nnonsense\n";
   const auto records = ReadMetrics(folder);
   ASSERT_FALSE(records.ok());
-  EXPECT_THAT(records.status().message(),
-              HasSubstr("metrics.superseded.jsonl:2: "));
+  EXPECT_THAT(records.status().message(), HasSubstr("metrics.jsonl:2: "));
 }
 
 TEST(MetricsRecords, FolderWithoutMetricsHasNone) {

@@ -1,0 +1,135 @@
+"""The default run of the reference trainer, written in Python: what step_time measures against.
+
+The same model, optimizer, scaler, schedule and autocast rule (convolutions of a
+half-precision run on the CPU compute in fp32), the same record of every step. It
+saves and evaluates nothing. Data order and augmentation are simpler: a random
+permutation, and none.
+
+    python_run.py --run_dir=DIR --data_dir=DIR --steps=N --threads=N --precision=fp16
+"""
+
+import argparse
+import gzip
+import json
+import math
+import os
+import struct
+
+import numpy
+import torch
+from torch import nn
+from torch.nn import functional
+
+BATCH = 128
+LR = 0.003
+WEIGHT_DECAY = 0.01
+CLIP_NORM = 1.0
+WARMUP = 10
+FINAL_FRACTION = 0.01
+PIXEL_MEAN = 0.2860
+PIXEL_STD = 0.3530
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": None}
+
+
+class ConvNet(nn.Module):
+    """trainer/model/convnet.cc, layer by layer."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.leave_autocast = dtype == torch.float16
+        self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
+        self.norm1 = nn.BatchNorm2d(16)
+        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
+        self.norm2 = nn.BatchNorm2d(32)
+        self.fc1 = nn.Linear(32 * 7 * 7, 128)
+        self.dropout = nn.Dropout(0.25)
+        self.fc2 = nn.Linear(128, 10)
+
+    def features(self, x):
+        x = functional.max_pool2d(functional.relu(self.norm1(self.conv1(x))), 2)
+        return functional.max_pool2d(functional.relu(self.norm2(self.conv2(x))), 2)
+
+    def forward(self, x):
+        if self.leave_autocast:
+            with torch.autocast("cpu", enabled=False):
+                x = self.features(x)
+        else:
+            x = self.features(x)
+        x = self.dropout(functional.relu(self.fc1(x.flatten(1))))
+        return self.fc2(x).float()
+
+
+def load(folder, name, header):
+    with gzip.open(os.path.join(folder, name)) as file:
+        return numpy.frombuffer(file.read(), dtype=numpy.uint8, offset=header)
+
+
+def bits(value):
+    return struct.pack(">f", value).hex()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for flag in ("--run_dir", "--data_dir", "--precision"):
+        parser.add_argument(flag, required=True)
+    for flag in ("--steps", "--threads"):
+        parser.add_argument(flag, type=int, required=True)
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    torch.set_num_interop_threads(1)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.manual_seed(1)
+
+    pixels = load(options.data_dir, "train-images-idx3-ubyte.gz", 16)
+    images = torch.from_numpy(pixels.copy()).view(-1, 1, 28, 28)
+    labels = torch.from_numpy(load(options.data_dir, "train-labels-idx1-ubyte.gz", 8).copy()).long()
+    order = torch.randperm(len(images))
+
+    dtype = DTYPES[options.precision]
+    model = ConvNet(dtype)
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(
+        [{"params": [p for p in parameters if p.dim() >= 2], "weight_decay": WEIGHT_DECAY},
+         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}], lr=LR)
+    scaler = torch.amp.GradScaler("cpu", init_scale=65536.0, growth_interval=200,
+                                  enabled=dtype == torch.float16)
+
+    def fraction(position):
+        if position < WARMUP:
+            return (position + 1) / WARMUP
+        progress = min(1.0, (position - WARMUP) / max(1, options.steps - WARMUP))
+        return FINAL_FRACTION + (1 - FINAL_FRACTION) * 0.5 * (1 + math.cos(math.pi * progress))
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, fraction)
+    with open(os.path.join(options.run_dir, "metrics.jsonl"), "a", buffering=1) as metrics:
+        for step in range(1, options.steps + 1):
+            start = (step - 1) * BATCH % (len(order) - BATCH + 1)
+            ids = order[start:start + BATCH]
+            x = images[ids].float().div_(255).sub_(PIXEL_MEAN).div_(PIXEL_STD)
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):
+                loss = functional.cross_entropy(model(x), labels[ids])
+            scale = scaler.get_scale()
+            lr = [group["lr"] for group in optimizer.param_groups]
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            norm = nn.utils.clip_grad_norm_(parameters, CLIP_NORM)
+            scaler.step(optimizer)
+            scaler.update()
+            skipped = scaler.get_scale() < scale
+            if not skipped:
+                schedule.step()
+            loss_value, norm_value = loss.item(), norm.item()
+            metrics.write(json.dumps({
+                "type": "step", "attempt": 1, "step": step, "samples": step * BATCH,
+                "loss": {"v": loss_value, "bits": bits(loss_value)},
+                "lr": [{"v": v, "bits": struct.pack(">d", v).hex()} for v in lr],
+                "scale": {"v": scale, "bits": bits(scale)}, "skipped": skipped,
+                "grad_norm": {"v": norm_value if math.isfinite(norm_value) else None,
+                              "bits": bits(norm_value)}}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
