@@ -61,6 +61,7 @@ absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
   }
   MakeSyntheticOptions options;
   options.size = limit != 0 ? limit : 1000;
+  options.height = options.width = config.data().synthetic_size();
   options.split = split;
   return MakeSynthetic(options);
 }
@@ -137,7 +138,8 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   auto test = LoadData(config, line.data_dir, Split::kTest);
   if (!test.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, test.status()});
   auto schedule = MakeSchedule(config);
-  if (!schedule.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
+  if (!schedule.ok())
+    return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
 
   SetUpLibTorch(Threads(config, from));
   const at::Device device(config.run().device() == "cuda" ? at::kCUDA
@@ -149,10 +151,12 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   run.config = Record(config, changes);
   run.architecture = config.model().kind();
   if (config.data().augment()) run.augmentation = std::string(kShift2FlipV1);
-  run.environment = DescribeEnvironment(device, AutocastDType(config.precision()));
+  run.environment =
+      DescribeEnvironment(device, AutocastDType(config.precision()));
   if (from.has_value()) {
     if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
-      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
+      return Report(
+          {ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
     }
     ApplyOptimizerChanges(config, changes, *schedule, &*state);
     PrintRestored(*from);
@@ -162,35 +166,40 @@ int Train(const CommandLine& line, const TrainerConfig& config,
     std::printf("Resume level %s: %s\n", TextOf(promise.level).c_str(),
                 promise.reason.c_str());
     auto attempt = store->NextAttempt(from);
-    if (!attempt.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
+    if (!attempt.ok())
+      return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
     run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
     if (state->attempted >= config.run().steps()) {
-      std::printf("The run is finished: %d of %d steps. Nothing to do "
-                  "(--fresh starts again).\n",
-                  static_cast<int>(state->attempted),
-                  static_cast<int>(config.run().steps()));
+      std::printf(
+          "The run is finished: %d of %d steps. Nothing to do "
+          "(--fresh starts again).\n",
+          static_cast<int>(state->attempted),
+          static_cast<int>(config.run().steps()));
       return ExitCode::EXIT_DONE;
     }
     auto moved = store->ResumeFrom(*from, run.attempt);
-    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
+    if (!moved.ok())
+      return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     for (const std::string& name : *moved) {
-      std::printf("Moved %s to abandoned/%d: it lies beyond the step resumed "
-                  "from\n",
-                  name.c_str(), static_cast<int>(run.attempt));
+      std::printf(
+          "Moved %s to abandoned/%d: it lies beyond the step resumed "
+          "from\n",
+          name.c_str(), static_cast<int>(run.attempt));
     }
   } else {
     run.run_id = DrawRunId();
     run.attempt = fresh_attempt;
   }
 
-  auto metrics = MetricsLog::OpenForResume(store->run_folder(),
-                                           state->attempted);
-  if (!metrics.ok()) return Report({ExitCode::EXIT_SAVE_FAILED, metrics.status()});
+  auto metrics =
+      MetricsLog::OpenForResume(store->run_folder(), state->attempted);
+  if (!metrics.ok())
+    return Report({ExitCode::EXIT_SAVE_FAILED, metrics.status()});
   Progress progress(config.run().steps(), config.run().log_every());
-  TrainLoop::Parts parts{&config, &*train, &*test, device, *schedule, run,
-                         store, &*metrics, &progress};
+  TrainLoop::Parts parts{&config, &*train, &*test,    device,   *schedule,
+                         run,     store,   &*metrics, &progress};
   parts.evaluation_pending =
       EvaluationPending(config, state->attempted, *metrics);
   if (from.has_value()) parts.saved_step = state->attempted;
@@ -198,8 +207,7 @@ int Train(const CommandLine& line, const TrainerConfig& config,
               from.has_value() ? "Going" : "Starting",
               static_cast<int>(state->attempted),
               static_cast<int>(config.run().steps()),
-              static_cast<int>(run.attempt),
-              config.precision().mode().c_str(),
+              static_cast<int>(run.attempt), config.precision().mode().c_str(),
               config.run().device().c_str(), at::get_num_threads());
 
   const TrainOutcome outcome = TrainLoop(parts, &*state).Run();
@@ -231,23 +239,27 @@ int Main(int argc, char** argv) {
   if (!line.ok()) return Report({ExitCode::EXIT_USAGE, line.status()});
   auto asked = WithExplicitFields(Defaults(), line->given);
   if (!asked.ok()) return Report({ExitCode::EXIT_USAGE, asked.status()});
-  if (auto s = Validate(*asked); !s.ok()) {
-    return Report({ExitCode::EXIT_USAGE, s});
-  }
   if (auto s = StopRequest::Install(); !s.ok()) {
     return Report({ExitCode::EXIT_TRAINING_FAILED, s});
   }
 
-  // Before anything is written: is the device there, is the data whole?
+  // What can be refused is refused before anything is written. A run that is
+  // there already brings its own configuration, which is not known yet.
+  const bool new_folder = access(line->run_dir.c_str(), F_OK) != 0;
+  if (new_folder || line->fresh) {
+    if (auto s = Validate(*asked); !s.ok()) {
+      return Report({ExitCode::EXIT_USAGE, s});
+    }
+  }
   if (asked->run().device() == "cuda") {
     if (auto s = LoadCudaBackend(); !s.ok()) {
       return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
 
-  auto opened = CheckpointStore::Open(
-      line->run_dir, {.keep_last = static_cast<int>(asked->run().keep_last())});
-  if (!opened.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
+  auto opened = CheckpointStore::Open(line->run_dir, {});
+  if (!opened.ok())
+    return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
   std::printf("Run folder %s\n", line->run_dir.c_str());
 
@@ -258,13 +270,15 @@ int Main(int argc, char** argv) {
     auto next = store.NextAttempt(std::nullopt);
     if (!next.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, next.status()});
     attempt = *next;
-    auto moved = store.AbandonAll(
-        attempt, {kMetricsFile, kSupersededMetricsFile});
-    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
+    auto moved =
+        store.AbandonAll(attempt, {kMetricsFile, kSupersededMetricsFile});
+    if (!moved.ok())
+      return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     if (!moved->empty()) {
-      std::printf("--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
-                  static_cast<int>(moved->size()), line->run_dir.c_str(),
-                  static_cast<int>(attempt));
+      std::printf(
+          "--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
+          static_cast<int>(moved->size()), line->run_dir.c_str(),
+          static_cast<int>(attempt));
     }
   } else {
     auto newest = store.NewestVerified();

@@ -55,8 +55,7 @@ absl::Status LoadGenerator(const Snapshot& snapshot, absl::string_view item,
     const int64_t expected = generator.get_state().numel();
     if (static_cast<int64_t>(saved.state.size()) != expected) {
       return Mismatch(item, absl::StrCat("expected ", expected,
-                                         " bytes, found ",
-                                         saved.state.size()));
+                                         " bytes, found ", saved.state.size()));
     }
     at::Tensor bytes = at::empty({expected}, at::kByte);
     std::memcpy(bytes.mutable_data_ptr(), saved.state.data(),
@@ -65,8 +64,9 @@ absl::Status LoadGenerator(const Snapshot& snapshot, absl::string_view item,
     return absl::OkStatus();
   }
   return MakeRefusal(Refusal::MISSING_ITEM,
-                     absl::StrCat(item, ": the checkpoint has no state of "
-                                        "generator ",
+                     absl::StrCat(item,
+                                  ": the checkpoint has no state of "
+                                  "generator ",
                                   name));
 }
 
@@ -107,14 +107,29 @@ std::string HostName() {
 }
 
 void MarkInventory(const TrainState& state, Snapshot* snapshot) {
-  for (Item item :
-       {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODE, Item::OPTIM_KIND,
-        Item::OPTIM_GROUPS, Item::OPTIM_IDENTITY, Item::SCHED_DEFINITION,
-        Item::SCHED_POSITION, Item::SCHED_UNIT, Item::SCHED_HORIZON,
-        Item::SCHED_BASE, Item::SCHED_APPLIED, Item::SAMPLER_ALGORITHM,
-        Item::SAMPLER_SEED, Item::SAMPLER_CURSOR, Item::SAMPLER_ORDER,
-        Item::DATA_BATCH, Item::RNG_CPU, Item::CLIP, Item::PRECISION_FLAGS,
-        Item::COUNTERS_STEP, Item::CONFIG, Item::ENVIRONMENT}) {
+  for (Item item : {Item::MODEL_PARAMS,
+                    Item::MODEL_BUFFERS,
+                    Item::MODE,
+                    Item::OPTIM_KIND,
+                    Item::OPTIM_GROUPS,
+                    Item::OPTIM_IDENTITY,
+                    Item::SCHED_DEFINITION,
+                    Item::SCHED_POSITION,
+                    Item::SCHED_UNIT,
+                    Item::SCHED_HORIZON,
+                    Item::SCHED_BASE,
+                    Item::SCHED_APPLIED,
+                    Item::SAMPLER_ALGORITHM,
+                    Item::SAMPLER_SEED,
+                    Item::SAMPLER_CURSOR,
+                    Item::SAMPLER_ORDER,
+                    Item::DATA_BATCH,
+                    Item::RNG_CPU,
+                    Item::CLIP,
+                    Item::PRECISION_FLAGS,
+                    Item::COUNTERS_STEP,
+                    Item::CONFIG,
+                    Item::ENVIRONMENT}) {
     snapshot->MarkSaved(item);
   }
   for (Item item : {Item::OPTIM_MOMENTS, Item::OPTIM_STEP}) {
@@ -124,8 +139,8 @@ void MarkInventory(const TrainState& state, Snapshot* snapshot) {
       snapshot->MarkSaved(item);
     }
   }
-  for (Item item : {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER,
-                    Item::SCALER_CONFIG}) {
+  for (Item item :
+       {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}) {
     if (state.scaler != nullptr) {
       snapshot->MarkSaved(item);
     } else {
@@ -270,7 +285,8 @@ absl::Status RestoreState(const Snapshot& snapshot,
         "data.batch",
         absl::StrFormat("expected seed %d, %d samples in batches of %d; found "
                         "seed %d, %d samples in batches of %d",
-                        state->sampler->options().seed, state->sampler->options().dataset_size,
+                        state->sampler->options().seed,
+                        state->sampler->options().dataset_size,
                         state->sampler->options().batch_size, sampler.seed,
                         sampler.dataset_size, sampler.batch_size));
   }
@@ -282,14 +298,12 @@ absl::Status RestoreState(const Snapshot& snapshot,
   state->schedule_position = sched.position;
   state->skipped = snapshot.step - sched.position;
 
-  if (auto s =
-          LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
+  if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
       !s.ok()) {
     return s;
   }
   if (!state->cuda_generator.has_value()) return absl::OkStatus();
-  return LoadGenerator(snapshot, "rng.cuda", "cuda:0",
-                       *state->cuda_generator);
+  return LoadGenerator(snapshot, "rng.cuda", "cuda:0", *state->cuda_generator);
 }
 
 namespace {
@@ -311,18 +325,15 @@ std::string Describe(const Snapshot& s, Item item) {
     case Item::OPTIM_KIND:
       return absl::StrCat(optim.kind, " (", optim.arithmetic, ")");
     case Item::OPTIM_GROUPS:
-      return absl::StrJoin(optim.groups, ", ",
-                           [](std::string* out, const ParameterGroup& g) {
-                             absl::StrAppend(out, g.name, ": ",
-                                             g.parameters.size(),
-                                             " parameters, decay ",
-                                             g.weight_decay);
-                           });
+      return absl::StrJoin(
+          optim.groups, ", ", [](std::string* out, const ParameterGroup& g) {
+            absl::StrAppend(out, g.name, ": ", g.parameters.size(),
+                            " parameters, decay ", g.weight_decay);
+          });
     case Item::OPTIM_MOMENTS:
       return absl::StrCat("of ", optim.states.size(), " parameters");
     case Item::OPTIM_STEP:
-      return optim.states.empty() ? "0"
-                                  : absl::StrCat(optim.states[0].step);
+      return optim.states.empty() ? "0" : absl::StrCat(optim.states[0].step);
     case Item::SCHED_DEFINITION:
       return s.schedule->form;
     case Item::SCHED_POSITION:
@@ -376,8 +387,7 @@ std::vector<RestoredItem> DescribeRestored(const Snapshot& snapshot) {
   for (const ItemRecord& record : snapshot.inventory) {
     std::string value = Describe(snapshot, record.item);
     if (!record.reason.empty()) value = record.reason;
-    rows.push_back({TextOf(record.item),
-                    TextOf(record.presence), value});
+    rows.push_back({TextOf(record.item), TextOf(record.presence), value});
   }
   return rows;
 }

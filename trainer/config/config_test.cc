@@ -91,7 +91,7 @@ std::map<std::string, std::string> DocumentedDefaults() {
       size_t at = comment.find("Default: ");
       if (at != std::string::npos) {
         std::string value = comment.substr(at + 9);
-        value = value.substr(0, value.find(' '));
+        value = value.substr(0, value.find_first_of(" ,"));
         defaults[absl::StrCat(message, ".", words[1])] =
             std::string(absl::StripSuffix(value, "."));
       }
