@@ -26,12 +26,10 @@ namespace {
 
 using ::testing::AnyOf;
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::Pair;
 using ::testing::StartsWith;
 
 constexpr char kManifest[] = "/manifest.ckpt";
@@ -84,7 +82,7 @@ TEST(Adverse, C29_NoSpaceForACheckpointEndsWithSaveFailedAndLosesNothing) {
   const auto after = ReadTree(folder);
   for (const char* step : {"step-000000000010", "step-000000000020"}) {
     const std::string name = std::string(step) + kManifest;
-    EXPECT_EQ(before.at(name), after.at(name));
+    EXPECT_TRUE(before.at(name) == after.at(name)) << name;
   }
   EXPECT_THAT(Entries(folder), Not(Contains(StartsWith(".tmp-"))));
   EXPECT_THAT(Entries(folder), Not(Contains("step-000000000030")));
@@ -108,7 +106,8 @@ TEST(Adverse, C29_NoSpaceForTheRecordsEndsTheRunByName) {
               AnyOf(TrainerExit::WithCode(12), TrainerExit::WithCode(14)))
       << result.output;
   EXPECT_THAT(result.output, HasSubstr("metrics.jsonl"));
-  EXPECT_THAT(result.output, HasSubstr("File too large"));
+  EXPECT_THAT(result.output,
+              AnyOf(HasSubstr("File too large"), HasSubstr("disk full")));
   TrainToTheEnd(folder);
 }
 
@@ -128,7 +127,7 @@ TEST(Adverse, C29_ReadOnlyRunFolderIsABadRequestAndNothingIsWritten) {
   EXPECT_EQ(result.exit, TrainerExit::WithCode(2)) << result.output;
   EXPECT_THAT(result.output, HasSubstr(folder));
   EXPECT_THAT(result.output, HasSubstr("Permission denied"));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
   EXPECT_THAT(Entries(folder), Not(Contains("lock")));
 }
 
@@ -172,8 +171,12 @@ TEST(Adverse, C26_DamagedNewestIsPassedOverAloudAndTheRunIsTheSame) {
     EXPECT_THAT(output,
                 HasSubstr("Restored from " + CheckpointFolder(folder, 20)));
     // Set aside, not deleted.
-    EXPECT_THAT(ReadTree(folder + "/abandoned"),
-                Contains(Pair(HasSubstr("step-000000000030"), damaged)));
+    int kept = 0;
+    for (const auto& [name, content] : ReadTree(folder + "/abandoned")) {
+      kept +=
+          absl::StrContains(name, "step-000000000030") && content == damaged;
+    }
+    EXPECT_EQ(kept, 1);
   }
 }
 
@@ -195,7 +198,7 @@ TEST(Adverse, C26_AllDamagedIsRefusedAndNothingIsLost) {
   const TrainerResult result = RunTrainer(SmallRunFlags(folder));
   EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
   EXPECT_THAT(result.output, HasSubstr("step-0000000000"));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
 }
 
 // --- checkpoints of something else ---
@@ -209,7 +212,7 @@ TEST(Adverse, C21_AnotherModelOnTheCommandLineIsRefusedByField) {
   EXPECT_THAT(result.output, HasSubstr("model.hidden"));
   EXPECT_THAT(result.output, HasSubstr("32"));
   EXPECT_THAT(result.output, HasSubstr("48"));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
 }
 
 TEST(Adverse, C15_AnotherBatchSizeOrPrecisionIsRefusedByField) {
@@ -224,7 +227,7 @@ TEST(Adverse, C15_AnotherBatchSizeOrPrecisionIsRefusedByField) {
         RunTrainer(SmallRunFlags(folder, "fp16", {flag}));
     EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
     EXPECT_THAT(result.output, HasSubstr(field));
-    EXPECT_EQ(ReadTree(folder), before);
+    EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
   }
 }
 
@@ -262,7 +265,7 @@ TEST(Adverse, C30_SecondTrainerInTheFolderIsRefusedNamingTheHolder) {
   const TrainerResult second = RunTrainer(SmallRunFlags(folder));
   EXPECT_EQ(second.exit, TrainerExit::WithCode(2)) << second.output;
   EXPECT_THAT(second.output, HasSubstr(absl::StrCat(first->pid())));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
   first->Signal(SIGCONT);
   EXPECT_EQ(first->Wait(), TrainerExit::WithCode(0)) << first->Output();
   ExpectUninterrupted(folder);

@@ -35,6 +35,20 @@ std::map<std::string, std::string> ReadTree(const std::string& folder) {
   return tree;
 }
 
+std::vector<std::string> ChangedFiles(
+    const std::map<std::string, std::string>& before,
+    const std::map<std::string, std::string>& after) {
+  std::vector<std::string> changed;
+  for (const auto& [name, content] : before) {
+    const auto now = after.find(name);
+    if (now == after.end() || now->second != content) changed.push_back(name);
+  }
+  for (const auto& [name, content] : after) {
+    if (before.find(name) == before.end()) changed.push_back(name);
+  }
+  return changed;
+}
+
 std::string ReadFileOrDie(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
