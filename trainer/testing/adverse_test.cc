@@ -4,6 +4,7 @@
 // checkpoint that was whole is lost.
 #include <signal.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -13,8 +14,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "format/testing/checkpoint_builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "reprise/spec/v1/checkpoint.pb.h"
 #include "trainer/testing/folder_watch.h"
 #include "trainer/testing/run_comparison.h"
 #include "trainer/testing/run_files.h"
@@ -251,6 +254,83 @@ TEST(Adverse, C22_ChangeThatIsAllowedIsSaidAndRecorded) {
       Compare(UninterruptedSmallRun("fp16").steps, *ReadMetrics(folder));
   EXPECT_EQ(FirstStep(differences, "lr"), 21);
   EXPECT_EQ(FirstStep(differences, "ids"), 0);
+}
+
+// The checkpoint in the folder is well-formed and of another architecture than
+// the one its configuration makes.
+TEST(Adverse, C21_CheckpointOfAnotherArchitectureIsRefusedByParameter) {
+  const std::string folder = RunAsOfStep("fp16", 20);
+  const auto rename = [](std::string* name) {
+    if (*name == "fc1.weight") *name = "conv1.weight";
+  };
+  const absl::Status status = RewriteManifest(
+      CheckpointFolder(folder, 20), [&](checkpoint::v1::Checkpoint* c) {
+        for (auto& parameter : *c->mutable_model()->mutable_parameters()) {
+          rename(parameter.mutable_name());
+        }
+        for (auto& group : *c->mutable_optimizer()->mutable_groups()) {
+          for (auto& name : *group.mutable_parameters()) rename(&name);
+        }
+        for (auto& state : *c->mutable_optimizer()->mutable_states()) {
+          rename(state.mutable_parameter());
+        }
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  const auto before = ReadTree(folder);
+  const TrainerResult result = RunTrainer(SmallRunFlags(folder));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("model.params"));
+  EXPECT_THAT(result.output, HasSubstr("fc1.weight"));
+  EXPECT_THAT(result.output, HasSubstr("conv1.weight"));
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
+}
+
+TEST(Adverse, C21_CheckpointWithAnotherShapeIsRefusedByParameter) {
+  const std::string folder = RunAsOfStep("fp16", 20);
+  const absl::Status status = RewriteManifest(
+      CheckpointFolder(folder, 20), [](checkpoint::v1::Checkpoint* c) {
+        // [10, 32] becomes [32, 10], moments alike: as many bytes.
+        const auto transpose = [](auto* shape) { shape->SwapElements(0, 1); };
+        for (auto& parameter : *c->mutable_model()->mutable_parameters()) {
+          if (parameter.name() == "fc3.weight") {
+            transpose(parameter.mutable_shape());
+          }
+        }
+        for (auto& state : *c->mutable_optimizer()->mutable_states()) {
+          if (state.parameter() != "fc3.weight") continue;
+          for (auto& moment : *state.mutable_moments()) {
+            transpose(moment.mutable_shape());
+          }
+        }
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  const TrainerResult result = RunTrainer(SmallRunFlags(folder));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("fc3.weight"));
+}
+
+// Puts `major` into the envelope of a manifest and makes its CRC right. The
+// layout is the same for ever: major at 12, CRC-32 of the first 44 bytes at 44.
+void SetMajor(const std::string& manifest, uint32_t major) {
+  std::string content = ReadFileOrDie(manifest);
+  const auto put = [&](size_t at, uint32_t value) {
+    for (int i = 0; i < 4; ++i) content[at + i] = (value >> (8 * i)) & 0xff;
+  };
+  put(12, major);
+  put(44, crc32(0, reinterpret_cast<const Bytef*>(content.data()), 44));
+  Overwrite(manifest, content);
+}
+
+TEST(Adverse, C37_NewerVersionStopsTheRunThoughAnOlderCheckpointIsWhole) {
+  const std::string folder = RunAsOfStep("fp16", 30, /*checkpoints=*/2);
+  SetMajor(ManifestOf(folder, 30), 1000);
+  const auto before = ReadTree(folder);
+  const TrainerResult result = RunTrainer(SmallRunFlags(folder));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("step-000000000030"));
+  EXPECT_THAT(result.output, HasSubstr("newer"));
+  EXPECT_THAT(result.output, HasSubstr("1000"));
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
 }
 
 // --- two at once ---
