@@ -376,5 +376,9 @@ TEST(Resume, C19_SignalDuringAnEvaluationIsMadeUpForOnResume) {
   ExpectSignalDuringAnEvaluationIsMadeUpFor(kSmallRunStepsAnEpoch);
 }
 
+TEST(Resume, C19_SignalDuringTheLastEvaluationIsMadeUpForOnResume) {
+  ExpectSignalDuringAnEvaluationIsMadeUpFor(kSmallRunSteps);
+}
+
 }  // namespace
 }  // namespace reprise
