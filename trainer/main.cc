@@ -225,6 +225,8 @@ int Train(const CommandLine& line, const TrainerConfig& config,
 }
 
 int Main(int argc, char** argv) {
+  // Lines of progress and of this file come out in their order on a pipe too.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   auto line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Report({ExitCode::EXIT_USAGE, line.status()});
   auto asked = WithExplicitFields(Defaults(), line->given);

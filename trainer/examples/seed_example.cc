@@ -72,7 +72,7 @@ TrainerConfig Config() {
   config.mutable_run()->set_seed(kSeed);
   // Too large on purpose: the first steps overflow and the scale settles, so
   // that a lost scaler shows.
-  config.mutable_precision()->set_init_scale(1 << 20);
+  config.mutable_precision()->set_init_scale(1 << 18);
   return config;
 }
 
@@ -136,7 +136,11 @@ absl::StatusOr<float> Step(const WarmupCosine& schedule, TrainState* state) {
   return loss.item<float>();
 }
 
-std::string LossFile() { return absl::GetFlag(FLAGS_folder) + "/losses.f32"; }
+// The fp32 losses of the uninterrupted run ("reference", from step 1) or of a
+// resumed one (by what it left out, from the step after the checkpoint).
+std::string LossFile(const std::string& run) {
+  return absl::StrCat(absl::GetFlag(FLAGS_folder), "/losses.", run, ".f32");
+}
 
 // The uninterrupted run: saves on the way and writes every loss.
 absl::Status Reference(int checkpoint_at) {
@@ -149,10 +153,11 @@ absl::Status Reference(int checkpoint_at) {
   if (!store.ok()) return store.status();
   RunInfo run;
   run.run_id = std::string(32, '0');
+  run.config = Flatten(config);
   run.architecture = config.model().kind();
   run.environment = DescribeEnvironment(at::kCPU, at::kHalf);
 
-  std::ofstream losses(LossFile(), std::ios::binary);
+  std::ofstream losses(LossFile("reference"), std::ios::binary);
   std::printf("uninterrupted run\n");
   while (state->attempted < config.run().steps()) {
     const float scale = state->scaler->scale();
@@ -170,7 +175,7 @@ absl::Status Reference(int checkpoint_at) {
   }
   losses.close();
   return losses ? absl::OkStatus()
-                : absl::UnavailableError("cannot write " + LossFile());
+                : absl::UnavailableError("cannot write " + LossFile("reference"));
 }
 
 // Puts one part of `state` back to that of a fresh run.
@@ -194,11 +199,11 @@ void LeaveOut(const std::string& what, const TrainerConfig& config,
 
 // A resumed run in this process; prints a row with the error of every loss.
 absl::Status Resume(const std::string& left_out) {
-  std::ifstream file(LossFile(), std::ios::binary);
+  std::ifstream file(LossFile("reference"), std::ios::binary);
   std::vector<float> reference(absl::GetFlag(FLAGS_steps));
   if (!file.read(reinterpret_cast<char*>(reference.data()),
                  reference.size() * sizeof(float))) {
-    return absl::NotFoundError("no complete " + LossFile());
+    return absl::NotFoundError("no complete " + LossFile("reference"));
   }
   const TrainerConfig config = Config();
   auto schedule = MakeSchedule(config);
@@ -221,14 +226,18 @@ absl::Status Resume(const std::string& left_out) {
   std::printf("%-22s",
               left_out == "none" ? "everything restored"
                                  : absl::StrCat("without ", left_out).c_str());
+  std::ofstream losses(LossFile(left_out), std::ios::binary);
   while (state->attempted < config.run().steps()) {
     const float expected = reference[state->attempted];
     auto loss = Step(*schedule, &*state);
     if (!loss.ok()) return loss.status();
+    losses.write(reinterpret_cast<const char*>(&*loss), sizeof(float));
     std::printf(" %9.3g", std::abs(double{*loss} - expected));
   }
   std::printf("\n");
-  return absl::OkStatus();
+  losses.close();
+  return losses ? absl::OkStatus()
+                : absl::UnavailableError("cannot write " + LossFile(left_out));
 }
 
 // Runs this program again with --resume.

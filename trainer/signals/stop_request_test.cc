@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -24,19 +25,31 @@ class Child {
   explicit Child(
       const std::function<int(int ready_fd)>& body,
       const std::function<void()>& before_install = [] {}) {
-    int ends[2];
+    int ends[2], release[2];
     EXPECT_EQ(pipe(ends), 0);
+    EXPECT_EQ(pipe(release), 0);
     pid_ = fork();
     if (pid_ == 0) {
       close(ends[0]);
+      close(release[1]);
+      release_fd = release[0];
       before_install();
       if (!StopRequest::Install().ok()) _exit(99);
       _exit(body(ends[1]));
     }
     close(ends[1]);
+    close(release[0]);
     fd_ = ends[0];
+    release_ = release[1];
   }
-  ~Child() { close(fd_); }
+  ~Child() {
+    close(fd_);
+    if (release_ >= 0) close(release_);
+  }
+
+  // In the child: end of file when the parent calls Release.
+  static int release_fd;
+  void Release() { close(std::exchange(release_, -1)); }
 
   void Send(int number) { EXPECT_EQ(kill(pid_, number), 0); }
 
@@ -58,20 +71,22 @@ class Child {
  private:
   pid_t pid_;
   int fd_;
+  int release_;
 };
+int Child::release_fd = -1;
 
 void Say(int fd, const std::string& text) {
   std::string line = text + "\n";
   if (write(fd, line.data(), line.size()) < 0) _exit(98);
 }
 
-// Says "ready", waits for a request, says its name, and then for more.
+// Says "ready", waits for a request, says its name, and stays until released.
 int WaitAndReport(int fd) {
   Say(fd, StopRequest::Requested() ? "early" : "ready");
   while (!StopRequest::Requested()) usleep(1000);
   Say(fd, StopRequest::Name());
-  for (int i = 0; i < 500; ++i) usleep(1000);
-  return 13;
+  char c;
+  return read(Child::release_fd, &c, 1) == 0 ? 13 : 97;
 }
 
 TEST(StopRequest, FirstOfEachSignalOnlyAsks) {
@@ -107,6 +122,7 @@ TEST(StopRequest, SecondHangUpOfAClosingTerminalIsNotASecondSignal) {
   child.Send(SIGHUP);
   EXPECT_EQ(child.ReadLine(), "SIGHUP");
   child.Send(SIGHUP);
+  child.Release();
   EXPECT_EQ(child.Wait(), 13);
 }
 
