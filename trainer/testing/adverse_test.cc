@@ -4,6 +4,7 @@
 // checkpoint that was whole is lost.
 #include <signal.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -13,8 +14,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "format/testing/checkpoint_builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "reprise/spec/v1/checkpoint.pb.h"
 #include "trainer/testing/folder_watch.h"
 #include "trainer/testing/run_comparison.h"
 #include "trainer/testing/run_files.h"
@@ -26,12 +29,10 @@ namespace {
 
 using ::testing::AnyOf;
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::Pair;
 using ::testing::StartsWith;
 
 constexpr char kManifest[] = "/manifest.ckpt";
@@ -84,7 +85,7 @@ TEST(Adverse, C29_NoSpaceForACheckpointEndsWithSaveFailedAndLosesNothing) {
   const auto after = ReadTree(folder);
   for (const char* step : {"step-000000000010", "step-000000000020"}) {
     const std::string name = std::string(step) + kManifest;
-    EXPECT_EQ(before.at(name), after.at(name));
+    EXPECT_TRUE(before.at(name) == after.at(name)) << name;
   }
   EXPECT_THAT(Entries(folder), Not(Contains(StartsWith(".tmp-"))));
   EXPECT_THAT(Entries(folder), Not(Contains("step-000000000030")));
@@ -108,7 +109,8 @@ TEST(Adverse, C29_NoSpaceForTheRecordsEndsTheRunByName) {
               AnyOf(TrainerExit::WithCode(12), TrainerExit::WithCode(14)))
       << result.output;
   EXPECT_THAT(result.output, HasSubstr("metrics.jsonl"));
-  EXPECT_THAT(result.output, HasSubstr("File too large"));
+  EXPECT_THAT(result.output,
+              AnyOf(HasSubstr("File too large"), HasSubstr("disk full")));
   TrainToTheEnd(folder);
 }
 
@@ -128,7 +130,7 @@ TEST(Adverse, C29_ReadOnlyRunFolderIsABadRequestAndNothingIsWritten) {
   EXPECT_EQ(result.exit, TrainerExit::WithCode(2)) << result.output;
   EXPECT_THAT(result.output, HasSubstr(folder));
   EXPECT_THAT(result.output, HasSubstr("Permission denied"));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
   EXPECT_THAT(Entries(folder), Not(Contains("lock")));
 }
 
@@ -172,8 +174,12 @@ TEST(Adverse, C26_DamagedNewestIsPassedOverAloudAndTheRunIsTheSame) {
     EXPECT_THAT(output,
                 HasSubstr("Restored from " + CheckpointFolder(folder, 20)));
     // Set aside, not deleted.
-    EXPECT_THAT(ReadTree(folder + "/abandoned"),
-                Contains(Pair(HasSubstr("step-000000000030"), damaged)));
+    int kept = 0;
+    for (const auto& [name, content] : ReadTree(folder + "/abandoned")) {
+      kept +=
+          absl::StrContains(name, "step-000000000030") && content == damaged;
+    }
+    EXPECT_EQ(kept, 1);
   }
 }
 
@@ -195,7 +201,7 @@ TEST(Adverse, C26_AllDamagedIsRefusedAndNothingIsLost) {
   const TrainerResult result = RunTrainer(SmallRunFlags(folder));
   EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
   EXPECT_THAT(result.output, HasSubstr("step-0000000000"));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
 }
 
 // --- checkpoints of something else ---
@@ -209,7 +215,7 @@ TEST(Adverse, C21_AnotherModelOnTheCommandLineIsRefusedByField) {
   EXPECT_THAT(result.output, HasSubstr("model.hidden"));
   EXPECT_THAT(result.output, HasSubstr("32"));
   EXPECT_THAT(result.output, HasSubstr("48"));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
 }
 
 TEST(Adverse, C15_AnotherBatchSizeOrPrecisionIsRefusedByField) {
@@ -224,7 +230,7 @@ TEST(Adverse, C15_AnotherBatchSizeOrPrecisionIsRefusedByField) {
         RunTrainer(SmallRunFlags(folder, "fp16", {flag}));
     EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
     EXPECT_THAT(result.output, HasSubstr(field));
-    EXPECT_EQ(ReadTree(folder), before);
+    EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
   }
 }
 
@@ -250,6 +256,83 @@ TEST(Adverse, C22_ChangeThatIsAllowedIsSaidAndRecorded) {
   EXPECT_EQ(FirstStep(differences, "ids"), 0);
 }
 
+// The checkpoint in the folder is well-formed and of another architecture than
+// the one its configuration makes.
+TEST(Adverse, C21_CheckpointOfAnotherArchitectureIsRefusedByParameter) {
+  const std::string folder = RunAsOfStep("fp16", 20);
+  const auto rename = [](std::string* name) {
+    if (*name == "fc1.weight") *name = "conv1.weight";
+  };
+  const absl::Status status = RewriteManifest(
+      CheckpointFolder(folder, 20), [&](checkpoint::v1::Checkpoint* c) {
+        for (auto& parameter : *c->mutable_model()->mutable_parameters()) {
+          rename(parameter.mutable_name());
+        }
+        for (auto& group : *c->mutable_optimizer()->mutable_groups()) {
+          for (auto& name : *group.mutable_parameters()) rename(&name);
+        }
+        for (auto& state : *c->mutable_optimizer()->mutable_states()) {
+          rename(state.mutable_parameter());
+        }
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  const auto before = ReadTree(folder);
+  const TrainerResult result = RunTrainer(SmallRunFlags(folder));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("model.params"));
+  EXPECT_THAT(result.output, HasSubstr("fc1.weight"));
+  EXPECT_THAT(result.output, HasSubstr("conv1.weight"));
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
+}
+
+TEST(Adverse, C21_CheckpointWithAnotherShapeIsRefusedByParameter) {
+  const std::string folder = RunAsOfStep("fp16", 20);
+  const absl::Status status = RewriteManifest(
+      CheckpointFolder(folder, 20), [](checkpoint::v1::Checkpoint* c) {
+        // [10, 32] becomes [32, 10], moments alike: as many bytes.
+        const auto transpose = [](auto* shape) { shape->SwapElements(0, 1); };
+        for (auto& parameter : *c->mutable_model()->mutable_parameters()) {
+          if (parameter.name() == "fc3.weight") {
+            transpose(parameter.mutable_shape());
+          }
+        }
+        for (auto& state : *c->mutable_optimizer()->mutable_states()) {
+          if (state.parameter() != "fc3.weight") continue;
+          for (auto& moment : *state.mutable_moments()) {
+            transpose(moment.mutable_shape());
+          }
+        }
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  const TrainerResult result = RunTrainer(SmallRunFlags(folder));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("fc3.weight"));
+}
+
+// Puts `major` into the envelope of a manifest and makes its CRC right. The
+// layout is the same for ever: major at 12, CRC-32 of the first 44 bytes at 44.
+void SetMajor(const std::string& manifest, uint32_t major) {
+  std::string content = ReadFileOrDie(manifest);
+  const auto put = [&](size_t at, uint32_t value) {
+    for (int i = 0; i < 4; ++i) content[at + i] = (value >> (8 * i)) & 0xff;
+  };
+  put(12, major);
+  put(44, crc32(0, reinterpret_cast<const Bytef*>(content.data()), 44));
+  Overwrite(manifest, content);
+}
+
+TEST(Adverse, C37_NewerVersionStopsTheRunThoughAnOlderCheckpointIsWhole) {
+  const std::string folder = RunAsOfStep("fp16", 30, /*checkpoints=*/2);
+  SetMajor(ManifestOf(folder, 30), 1000);
+  const auto before = ReadTree(folder);
+  const TrainerResult result = RunTrainer(SmallRunFlags(folder));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("step-000000000030"));
+  EXPECT_THAT(result.output, HasSubstr("newer"));
+  EXPECT_THAT(result.output, HasSubstr("1000"));
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
+}
+
 // --- two at once ---
 
 TEST(Adverse, C30_SecondTrainerInTheFolderIsRefusedNamingTheHolder) {
@@ -262,7 +345,7 @@ TEST(Adverse, C30_SecondTrainerInTheFolderIsRefusedNamingTheHolder) {
   const TrainerResult second = RunTrainer(SmallRunFlags(folder));
   EXPECT_EQ(second.exit, TrainerExit::WithCode(2)) << second.output;
   EXPECT_THAT(second.output, HasSubstr(absl::StrCat(first->pid())));
-  EXPECT_EQ(ReadTree(folder), before);
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
   first->Signal(SIGCONT);
   EXPECT_EQ(first->Wait(), TrainerExit::WithCode(0)) << first->Output();
   ExpectUninterrupted(folder);

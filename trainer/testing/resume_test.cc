@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -27,6 +28,7 @@
 namespace reprise {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -70,9 +72,14 @@ bool TrainAndKill(const std::string& folder, const std::string& precision,
 }
 
 void TrainToTheEnd(const std::string& folder, const std::string& precision) {
+  const std::vector<std::string> entries = Entries(folder);
+  const bool saved = std::any_of(
+      entries.begin(), entries.end(),
+      [](const std::string& name) { return absl::StartsWith(name, "step-"); });
   const TrainerResult end = RunTrainer(SmallRunFlags(folder, precision));
   EXPECT_EQ(end.exit, TrainerExit::WithCode(0)) << end.output;
-  EXPECT_THAT(end.output, HasSubstr("Restored from"));
+  EXPECT_EQ(absl::StrContains(end.output, "Restored from"), saved)
+      << end.output;
 }
 
 // Kills at each of `steps`, in turn, and trains to the end.
@@ -176,35 +183,51 @@ TEST(Resume, KilledInBf16IsTheUninterruptedRun) {
   ExpectSurvivesKillsAt({11 + random() % 34}, "bf16");
 }
 
-TEST(Resume, C27_KilledInsideASaveIsTheUninterruptedRun) {
+// Kills inside three saves of one run, each a random moment after the save's
+// temporary folder appeared. Only that folder, left behind, is evidence.
+TEST(Resume, C27_KilledInsideSavesIsTheUninterruptedRun) {
+  std::mt19937_64 random(TestSeed());
   UninterruptedSmallRun("fp16");
+  constexpr int kKills = 3;
   for (int round = 0; round < kRounds; ++round) {
     const std::string folder = FreshFolder("killed-in-save", /*create=*/true);
-    // The first save is passed over, so that there is one to go back to.
-    if (!TrainAndKill(folder, "fp16", kSmallRunSaveEvery + 1)) continue;
+    int kills = 0;
     bool finished = false;
-    while (!finished) {
+    while (kills < kKills && !finished) {
       FolderWatch watch(folder);
       auto trainer = TrainerProcess::Start(SmallRunFlags(folder));
-      const auto name = watch.WaitForCreation(".tmp-", *trainer);
+      // A save that this process should survive comes first, now and then.
+      if (random() % 2 == 0) watch.WaitForCreation(".tmp-step-", *trainer);
+      // The first kill is before the commit for sure, the others may also come
+      // between it and the hint to the newest.
+      const auto name =
+          watch.WaitForCreation(kills == 0 ? ".tmp-step-" : ".tmp-", *trainer);
+      const absl::Time kill = absl::Now() + absl::Microseconds(random() % 3000);
+      while (absl::Now() < kill) {
+      }
       trainer->Signal(SIGKILL);
-      finished = !(trainer->Wait() == TrainerExit::BySignal(SIGKILL));
+      const TrainerExit exit = trainer->Wait();
+      finished = !(exit == TrainerExit::BySignal(SIGKILL));
       if (finished) {
-        EXPECT_EQ(trainer->Wait(), TrainerExit::WithCode(0))
-            << trainer->Output();
+        EXPECT_EQ(exit, TrainerExit::WithCode(0)) << trainer->Output();
         break;
       }
-      // Only what the kill left half done is evidence of a kill inside a save.
-      if (!name.has_value()) continue;
       const std::vector<std::string> left = Entries(folder);
-      if (!std::count(left.begin(), left.end(), *name)) continue;
-      std::printf("killed inside a save: %s was left\n", name->c_str());
-      TrainToTheEnd(folder, "fp16");
-      ExpectUninterrupted(folder, "fp16");
-      return;
+      if (!name.has_value() || !std::count(left.begin(), left.end(), *name)) {
+        continue;
+      }
+      ++kills;
+      std::printf("killed inside a save: %s was left with %d bytes\n",
+                  name->c_str(),
+                  static_cast<int>(TreeBytes(folder + "/" + *name)));
     }
+    if (::testing::Test::HasFailure()) return;
+    if (kills < kKills) continue;
+    TrainToTheEnd(folder, "fp16");
+    ExpectUninterrupted(folder, "fp16");
+    return;
   }
-  FAIL() << "in " << kRounds << " rounds no kill came inside a save";
+  FAIL() << "in " << kRounds << " rounds too few kills came inside a save";
 }
 
 TEST(Resume, RecordsOfAReplayedStepAreKeptApart) {
@@ -289,6 +312,72 @@ TEST(Resume, SigintSavesWithinOneStepAndTheRestIsTheUninterruptedRun) {
 
 TEST(Resume, SigusrSavesWithinOneStepAndTheRestIsTheUninterruptedRun) {
   ExpectStopsWithinOneStep(SIGUSR1);
+}
+
+TEST(Resume, SecondSignalEndsAtOnceAndTheRestIsTheUninterruptedRun) {
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string folder = FreshFolder("twice", /*create=*/true);
+    FolderWatch watch(folder);
+    auto trainer = TrainerProcess::Start(SmallRunFlags(folder));
+    watch.WaitForStep(33, *trainer);
+    trainer->Signal(SIGSTOP);
+    absl::SleepFor(absl::Milliseconds(20));
+    if (trainer->Poll().has_value()) continue;  // came too late
+    const uint64_t before = LastRecordedStep(folder);
+    if (before >= kSmallRunSteps) continue;
+    trainer->Signal(SIGTERM);
+    trainer->Signal(SIGINT);
+    trainer->Signal(SIGCONT);
+    EXPECT_THAT(trainer->Wait(), AnyOf(TrainerExit::WithCode(128 + SIGTERM),
+                                       TrainerExit::WithCode(128 + SIGINT)));
+    EXPECT_EQ(LastRecordedStep(folder), before);
+    TrainToTheEnd(folder, "fp16");
+    ExpectUninterrupted(folder, "fp16");
+    return;
+  }
+  FAIL() << "in " << kRounds << " rounds no signal came in time";
+}
+
+// Asks the run to stop as soon as it has recorded `step`, when an evaluation
+// that takes a while is due: it must be answered, and made up for on resume.
+void ExpectSignalDuringAnEvaluationIsMadeUpFor(uint64_t step) {
+  const std::vector<std::string> slow = {"--set=data.test_limit=150000"};
+  const std::string whole = FreshFolder("slow-evaluation");
+  TrainerResult result = RunTrainer(SmallRunFlags(whole, "fp16", slow));
+  ASSERT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
+  const auto baseline = StepTable::Of(ReadMetrics(whole)->kept);
+  ASSERT_TRUE(baseline.ok()) << baseline.status();
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string folder = FreshFolder("evaluation", /*create=*/true);
+    FolderWatch watch(folder);
+    auto trainer = TrainerProcess::Start(SmallRunFlags(folder, "fp16", slow));
+    watch.WaitForStep(step, *trainer);
+    trainer->Signal(SIGTERM);
+    const TrainerExit exit = trainer->Wait();
+    const auto stopped = ReadMetrics(folder);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    if (stopped->kept.back().type != "step" ||
+        stopped->kept.back().step != step) {
+      continue;  // the evaluation was over before the signal came
+    }
+    EXPECT_EQ(exit, TrainerExit::WithCode(13)) << trainer->Output();
+    result = RunTrainer(SmallRunFlags(folder, "fp16", slow));
+    EXPECT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
+    const auto records = ReadMetrics(folder);
+    ASSERT_TRUE(records.ok()) << records.status();
+    EXPECT_THAT(Compare(*baseline, *records), IsEmpty());
+    EXPECT_EQ(records->superseded.size(), 0) << "a step was done twice";
+    return;
+  }
+  FAIL() << "in " << kRounds << " rounds no signal came in an evaluation";
+}
+
+TEST(Resume, C19_SignalDuringAnEvaluationIsMadeUpForOnResume) {
+  ExpectSignalDuringAnEvaluationIsMadeUpFor(kSmallRunStepsAnEpoch);
+}
+
+TEST(Resume, C19_SignalDuringTheLastEvaluationIsMadeUpForOnResume) {
+  ExpectSignalDuringAnEvaluationIsMadeUpFor(kSmallRunSteps);
 }
 
 }  // namespace

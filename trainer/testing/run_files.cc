@@ -35,6 +35,29 @@ std::map<std::string, std::string> ReadTree(const std::string& folder) {
   return tree;
 }
 
+uint64_t TreeBytes(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+std::vector<std::string> ChangedFiles(
+    const std::map<std::string, std::string>& before,
+    const std::map<std::string, std::string>& after) {
+  std::vector<std::string> changed;
+  for (const auto& [name, content] : before) {
+    const auto now = after.find(name);
+    if (now == after.end() || now->second != content) changed.push_back(name);
+  }
+  for (const auto& [name, content] : after) {
+    if (before.find(name) == before.end()) changed.push_back(name);
+  }
+  return changed;
+}
+
 std::string ReadFileOrDie(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;

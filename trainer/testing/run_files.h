@@ -16,6 +16,14 @@ std::vector<std::string> Entries(const std::string& folder);
 // is an entry that ends in "/". The lock is left out: its text is a message.
 std::map<std::string, std::string> ReadTree(const std::string& folder);
 
+// Bytes in all files below `folder`; 0 when it is not there.
+uint64_t TreeBytes(const std::string& folder);
+
+// Names of the files that are in one of the two only or have another content.
+std::vector<std::string> ChangedFiles(
+    const std::map<std::string, std::string>& before,
+    const std::map<std::string, std::string>& after);
+
 std::string ReadFileOrDie(const std::string& path);
 
 // Replaces the content of a file, also of one that is read-only.

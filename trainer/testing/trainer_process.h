@@ -76,7 +76,7 @@ class TrainerProcess {
 
   // Waits for the end. Past the deadline the process is killed and the answer
   // says kDeadline.
-  TrainerExit Wait(absl::Duration deadline = absl::Minutes(4));
+  TrainerExit Wait(absl::Duration deadline = absl::Minutes(2));
 
   // Everything written to standard output and error so far.
   std::string Output() const;
