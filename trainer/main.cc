@@ -307,7 +307,15 @@ int Main(int argc, char** argv) {
       std::printf("Changed on resume: %s from %s to %s\n", change.path.c_str(),
                   change.old_value.c_str(), change.new_value.c_str());
     }
+    if (config.run().device() == "cuda") {
+      if (auto s = LoadCudaBackend(); !s.ok()) {
+        return Report({ExitCode::EXIT_UNSUPPORTED, s});
+      }
+    }
+  } else if (auto s = Validate(config); !s.ok()) {
+    return Report({ExitCode::EXIT_USAGE, s});
   }
+  store.set_keep_last(config.run().keep_last());
   return Train(*line, config, changes, from, attempt, &store);
 }
 
