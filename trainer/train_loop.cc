@@ -217,6 +217,7 @@ absl::Status TrainLoop::Save() {
       parts_.store->Save(CaptureState(state_, parts_.schedule, parts_.run));
   if (!digest.ok()) return digest.status();
   saved_step_ = state_.attempted;
+  parts_.progress->Print(absl::StrCat("Saved step ", state_.attempted));
   auto removed = parts_.store->Prune();
   return removed.status();
 }
