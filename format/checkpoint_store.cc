@@ -45,6 +45,10 @@ const std::string& CheckpointStore::run_folder() const {
   return rep_->run_folder;
 }
 
+void CheckpointStore::set_keep_last(int keep_last) {
+  rep_->options.keep_last = keep_last;
+}
+
 absl::StatusOr<std::unique_ptr<CheckpointStore>> CheckpointStore::Open(
     const std::string& run_folder, Options options) {
   if (options.keep_last < 1) {

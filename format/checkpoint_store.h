@@ -127,6 +127,9 @@ class CheckpointStore {
   // later step is there), LIMIT, MISMATCH (another run's snapshot); then IO.
   absl::StatusOr<std::string> Save(const Snapshot& snapshot);
 
+  // Newest checkpoints that Prune keeps from now on. REQUIRES: at least 1.
+  void set_keep_last(int keep_last);
+
   // Removes all but the newest `keep_last` verified checkpoints; never the last
   // verified one, hence never the one resumed from before a newer one verifies.
   // Reads each checkpoint that it counts, once in the life of the store.

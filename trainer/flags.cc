@@ -135,9 +135,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   }
   for (const std::string& assignment : absl::GetFlag(FLAGS_set)) {
     if (!absl::StrContains(assignment, '=')) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--set: expected group.field=value, found \"",
-                       assignment, "\""));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--set: expected group.field=value, found \"", assignment, "\""));
     }
     const std::pair<std::string, std::string> field =
         absl::StrSplit(assignment, absl::MaxSplits('=', 1));

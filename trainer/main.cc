@@ -61,15 +61,15 @@ absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
   }
   MakeSyntheticOptions options;
   options.size = limit != 0 ? limit : 1000;
+  options.height = options.width = config.data().synthetic_size();
   options.split = split;
   return MakeSynthetic(options);
 }
 
 void PrintRestored(const LoadedCheckpoint& checkpoint) {
-  std::printf("Restored from %s:\n", checkpoint.path.c_str());
+  absl::PrintF("Restored from %s:\n", checkpoint.path);
   for (const RestoredItem& row : DescribeRestored(checkpoint.snapshot)) {
-    std::printf("  %-22s %-15s %s\n", row.item.c_str(), row.presence.c_str(),
-                row.value.c_str());
+    absl::PrintF("  %-22s %-15s %s\n", row.item, row.presence, row.value);
   }
 }
 
@@ -137,7 +137,8 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   auto test = LoadData(config, line.data_dir, Split::kTest);
   if (!test.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, test.status()});
   auto schedule = MakeSchedule(config);
-  if (!schedule.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
+  if (!schedule.ok())
+    return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
 
   SetUpLibTorch(Threads(config, from));
   const at::Device device(config.run().device() == "cuda" ? at::kCUDA
@@ -149,72 +150,73 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   run.config = Record(config, changes);
   run.architecture = config.model().kind();
   if (config.data().augment()) run.augmentation = std::string(kShift2FlipV1);
-  run.environment = DescribeEnvironment(device, AutocastDType(config.precision()));
+  run.environment =
+      DescribeEnvironment(device, AutocastDType(config.precision()));
   if (from.has_value()) {
     if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
-      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
+      return Report(
+          {ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
     }
     ApplyOptimizerChanges(config, changes, *schedule, &*state);
     PrintRestored(*from);
     const ResumePromise promise =
         PromiseFor(*from->snapshot.environment, run.environment);
     run.environment.level = promise.level;
-    std::printf("Resume level %s: %s\n", TextOf(promise.level).c_str(),
-                promise.reason.c_str());
+    absl::PrintF("Resume level %s: %s\n", TextOf(promise.level),
+                 promise.reason);
     auto attempt = store->NextAttempt(from);
-    if (!attempt.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
+    if (!attempt.ok())
+      return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
     run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
     if (state->attempted >= config.run().steps()) {
-      std::printf("The run is finished: %d of %d steps. Nothing to do "
-                  "(--fresh starts again).\n",
-                  static_cast<int>(state->attempted),
-                  static_cast<int>(config.run().steps()));
+      absl::PrintF(
+          "The run is finished: %d of %d steps. Nothing to do "
+          "(--fresh starts again).\n",
+          state->attempted, config.run().steps());
       return ExitCode::EXIT_DONE;
     }
     auto moved = store->ResumeFrom(*from, run.attempt);
-    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
+    if (!moved.ok())
+      return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     for (const std::string& name : *moved) {
-      std::printf("Moved %s to abandoned/%d: it lies beyond the step resumed "
-                  "from\n",
-                  name.c_str(), static_cast<int>(run.attempt));
+      absl::PrintF(
+          "Moved %s to abandoned/%d: it lies beyond the step resumed "
+          "from\n",
+          name, run.attempt);
     }
   } else {
     run.run_id = DrawRunId();
     run.attempt = fresh_attempt;
   }
 
-  auto metrics = MetricsLog::OpenForResume(store->run_folder(),
-                                           state->attempted);
-  if (!metrics.ok()) return Report({ExitCode::EXIT_SAVE_FAILED, metrics.status()});
+  auto metrics =
+      MetricsLog::OpenForResume(store->run_folder(), state->attempted);
+  if (!metrics.ok())
+    return Report({ExitCode::EXIT_SAVE_FAILED, metrics.status()});
   Progress progress(config.run().steps(), config.run().log_every());
-  TrainLoop::Parts parts{&config, &*train, &*test, device, *schedule, run,
-                         store, &*metrics, &progress};
+  TrainLoop::Parts parts{&config, &*train, &*test,    device,   *schedule,
+                         run,     store,   &*metrics, &progress};
   parts.evaluation_pending =
       EvaluationPending(config, state->attempted, *metrics);
   if (from.has_value()) parts.saved_step = state->attempted;
-  std::printf("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
-              from.has_value() ? "Going" : "Starting",
-              static_cast<int>(state->attempted),
-              static_cast<int>(config.run().steps()),
-              static_cast<int>(run.attempt),
-              config.precision().mode().c_str(),
-              config.run().device().c_str(), at::get_num_threads());
+  absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
+               from.has_value() ? "Going" : "Starting", state->attempted,
+               config.run().steps(), run.attempt, config.precision().mode(),
+               config.run().device(), at::get_num_threads());
 
   const TrainOutcome outcome = TrainLoop(parts, &*state).Run();
   progress.Finish();
   switch (outcome.end) {
     case TrainOutcome::End::kFinished:
-      std::printf("Finished: %d steps (%d skipped), test accuracy %.2f %%\n",
-                  static_cast<int>(state->attempted),
-                  static_cast<int>(state->skipped),
-                  100 * outcome.accuracy.value_or(0));
+      absl::PrintF("Finished: %d steps (%d skipped), test accuracy %.2f %%\n",
+                   state->attempted, state->skipped,
+                   100 * outcome.accuracy.value_or(0));
       return ExitCode::EXIT_DONE;
     case TrainOutcome::End::kStopped:
-      std::printf("Stopped by %s at step %d; start again to go on\n",
-                  StopRequest::Name().c_str(),
-                  static_cast<int>(state->attempted));
+      absl::PrintF("Stopped by %s at step %d; start again to go on\n",
+                   StopRequest::Name(), state->attempted);
       return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
       return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
@@ -231,25 +233,29 @@ int Main(int argc, char** argv) {
   if (!line.ok()) return Report({ExitCode::EXIT_USAGE, line.status()});
   auto asked = WithExplicitFields(Defaults(), line->given);
   if (!asked.ok()) return Report({ExitCode::EXIT_USAGE, asked.status()});
-  if (auto s = Validate(*asked); !s.ok()) {
-    return Report({ExitCode::EXIT_USAGE, s});
-  }
   if (auto s = StopRequest::Install(); !s.ok()) {
     return Report({ExitCode::EXIT_TRAINING_FAILED, s});
   }
 
-  // Before anything is written: is the device there, is the data whole?
+  // What can be refused is refused before anything is written. A run that is
+  // there already brings its own configuration, which is not known yet.
+  const bool new_folder = access(line->run_dir.c_str(), F_OK) != 0;
+  if (new_folder || line->fresh) {
+    if (auto s = Validate(*asked); !s.ok()) {
+      return Report({ExitCode::EXIT_USAGE, s});
+    }
+  }
   if (asked->run().device() == "cuda") {
     if (auto s = LoadCudaBackend(); !s.ok()) {
       return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
 
-  auto opened = CheckpointStore::Open(
-      line->run_dir, {.keep_last = static_cast<int>(asked->run().keep_last())});
-  if (!opened.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
+  auto opened = CheckpointStore::Open(line->run_dir, {});
+  if (!opened.ok())
+    return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
-  std::printf("Run folder %s\n", line->run_dir.c_str());
+  absl::PrintF("Run folder %s\n", line->run_dir);
 
   // Where to go on.
   std::optional<LoadedCheckpoint> from;
@@ -258,13 +264,14 @@ int Main(int argc, char** argv) {
     auto next = store.NextAttempt(std::nullopt);
     if (!next.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, next.status()});
     attempt = *next;
-    auto moved = store.AbandonAll(
-        attempt, {kMetricsFile, kSupersededMetricsFile});
-    if (!moved.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
+    auto moved =
+        store.AbandonAll(attempt, {kMetricsFile, kSupersededMetricsFile});
+    if (!moved.ok())
+      return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     if (!moved->empty()) {
-      std::printf("--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
-                  static_cast<int>(moved->size()), line->run_dir.c_str(),
-                  static_cast<int>(attempt));
+      absl::PrintF(
+          "--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
+          moved->size(), line->run_dir, attempt);
     }
   } else {
     auto newest = store.NewestVerified();
@@ -272,8 +279,7 @@ int Main(int argc, char** argv) {
       return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, newest.status()});
     }
     for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
-      std::printf("Passed over %s: %s\n", entry.name.c_str(),
-                  std::string(entry.reason.message()).c_str());
+      absl::PrintF("Passed over %s: %s\n", entry.name, entry.reason.message());
     }
     from = std::move(newest->checkpoint);
   }
@@ -290,10 +296,18 @@ int Main(int argc, char** argv) {
     config = std::move(merged->config);
     changes = std::move(merged->changes);
     for (const ConfigChange& change : changes) {
-      std::printf("Changed on resume: %s from %s to %s\n", change.path.c_str(),
-                  change.old_value.c_str(), change.new_value.c_str());
+      absl::PrintF("Changed on resume: %s from %s to %s\n", change.path,
+                   change.old_value, change.new_value);
     }
+    if (config.run().device() == "cuda") {
+      if (auto s = LoadCudaBackend(); !s.ok()) {
+        return Report({ExitCode::EXIT_UNSUPPORTED, s});
+      }
+    }
+  } else if (auto s = Validate(config); !s.ok()) {
+    return Report({ExitCode::EXIT_USAGE, s});
   }
+  store.set_keep_last(config.run().keep_last());
   return Train(*line, config, changes, from, attempt, &store);
 }
 

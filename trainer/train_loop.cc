@@ -30,6 +30,13 @@ std::vector<at::Tensor> Tensors(const std::vector<NamedTensor>& named) {
   return tensors;
 }
 
+// An UNAVAILABLE error is the metrics log's: the file could not be written.
+TrainOutcome Failed(const absl::Status& status) {
+  using End = TrainOutcome::End;
+  return {absl::IsUnavailable(status) ? End::kSaveFailed : End::kFailed, status,
+          std::nullopt};
+}
+
 }  // namespace
 
 at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision) {
@@ -52,7 +59,7 @@ TrainOutcome TrainLoop::Run() {
     // The boundary of step `attempted`.
     if (evaluation_pending) {
       auto accuracy = Evaluate();
-      if (!accuracy.ok()) return {End::kFailed, accuracy.status()};
+      if (!accuracy.ok()) return Failed(accuracy.status());
       if (accuracy->has_value()) outcome.accuracy = *accuracy;
     }
     const bool finished = state_.attempted >= parts_.config->run().steps();
@@ -60,14 +67,15 @@ TrainOutcome TrainLoop::Run() {
     const bool due = state_.attempted > 0 &&
                      state_.attempted % parts_.config->run().save_every() == 0;
     if (due || finished || stopped) {
-      if (absl::Status s = Save(); !s.ok()) return {End::kSaveFailed, s};
+      if (absl::Status s = Save(); !s.ok())
+        return {End::kSaveFailed, s, std::nullopt};
     }
     if (finished || stopped) {
       outcome.end = finished ? End::kFinished : End::kStopped;
       return outcome;
     }
 
-    if (absl::Status s = Step(); !s.ok()) return {End::kFailed, s};
+    if (absl::Status s = Step(); !s.ok()) return Failed(s);
     evaluation_pending = EvaluationDue();
   }
 }
@@ -76,8 +84,8 @@ TrainLoop::Input TrainLoop::MakeInput(const Dataset& dataset,
                                       const std::vector<uint64_t>& ids,
                                       uint64_t epoch, Augment augment) {
   const int64_t n = ids.size();
-  at::Tensor images =
-      at::empty({n, dataset.channels, dataset.height, dataset.width}, at::kFloat);
+  at::Tensor images = at::empty(
+      {n, dataset.channels, dataset.height, dataset.width}, at::kFloat);
   at::Tensor labels = at::empty({n}, at::kLong);
   FillBatch(dataset, ids, epoch, parts_.config->run().seed(), augment,
             images.mutable_data_ptr<float>(),
@@ -95,9 +103,9 @@ absl::Status TrainLoop::Step() {
 
   // Draw.
   const Batch batch = state_.sampler->NextBatch();
-  const Input input =
-      MakeInput(*parts_.train, batch.sample_ids, batch.epoch,
-                config.data().augment() ? Augment::kShift2FlipV1 : Augment::kNone);
+  const Input input = MakeInput(
+      *parts_.train, batch.sample_ids, batch.epoch,
+      config.data().augment() ? Augment::kShift2FlipV1 : Augment::kNone);
   event.ids = SampleIdDigest(batch.sample_ids);
   event.epoch = batch.epoch;
   event.batch = batch.index;
@@ -158,8 +166,8 @@ absl::Status TrainLoop::Step() {
   if (state_.scaler != nullptr && state_.scaler->BelowMinimum()) {
     return absl::InternalError(absl::StrCat(
         "scaler.scale fell to ", state_.scaler->scale(), " after step ",
-        state_.attempted, ", below precision.min_scale = ",
-        config.precision().min_scale(),
+        state_.attempted,
+        ", below precision.min_scale = ", config.precision().min_scale(),
         ": every gradient overflows. Lower optimizer.lr or use bf16"));
   }
   return absl::OkStatus();
@@ -205,10 +213,11 @@ absl::Status TrainLoop::Save() {
   if (saved_step_ == state_.attempted) return absl::OkStatus();
   // The log first: a committed step is in it even after a power cut.
   if (auto s = parts_.metrics->Sync(); !s.ok()) return s;
-  auto digest = parts_.store->Save(
-      CaptureState(state_, parts_.schedule, parts_.run));
+  auto digest =
+      parts_.store->Save(CaptureState(state_, parts_.schedule, parts_.run));
   if (!digest.ok()) return digest.status();
   saved_step_ = state_.attempted;
+  parts_.progress->Print(absl::StrCat("Saved step ", state_.attempted));
   auto removed = parts_.store->Prune();
   return removed.status();
 }

@@ -54,9 +54,11 @@ absl::StatusOr<TrainState> MakeTrainState(
   options.beta2 = config.optimizer().beta2();
   options.eps = config.optimizer().eps();
   options.weight_decay = config.optimizer().weight_decay();
-  auto optimizer = Optimizer::Create(
-      config.optimizer().kind(),
-      GroupsByRank(state.model->Parameters(), options));
+  options.momentum = config.optimizer().momentum();
+  options.nesterov = config.optimizer().nesterov();
+  auto optimizer =
+      Optimizer::Create(config.optimizer().kind(),
+                        GroupsByRank(state.model->Parameters(), options));
   if (!optimizer.ok()) return optimizer.status();
   state.optimizer = *std::move(optimizer);
 

@@ -72,9 +72,9 @@ absl::StatusOr<WarmupCosine> MakeSchedule(
 // The state of step 0: seeds the generators, then draws the model's first
 // values. Errors: InvalidArgument for what the configuration asks and the data
 // set cannot give.
-absl::StatusOr<TrainState> MakeTrainState(const trainer::v1::TrainerConfig& config,
-                                          const Dataset& train,
-                                          at::Device device);
+absl::StatusOr<TrainState> MakeTrainState(
+    const trainer::v1::TrainerConfig& config, const Dataset& train,
+    at::Device device);
 
 }  // namespace reprise
 

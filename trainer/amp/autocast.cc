@@ -22,8 +22,7 @@ Autocast::~Autocast() {
 }
 
 FullPrecisionOnHalfCpu::FullPrecisionOnHalfCpu(at::Device device)
-    : active_(device.is_cpu() &&
-              at::autocast::is_autocast_enabled(at::kCPU) &&
+    : active_(device.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU) &&
               at::autocast::get_autocast_dtype(at::kCPU) == at::kHalf) {
   if (active_) at::autocast::set_autocast_enabled(at::kCPU, false);
 }

@@ -81,9 +81,9 @@ GradScalerState GradScaler::state() const {
 
 absl::Status GradScaler::Load(const GradScalerState& state) {
   if (!(state.scale > 0) || !std::isfinite(state.scale)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "scaler.scale: expected a positive finite number, found ",
-        state.scale));
+    return absl::InvalidArgumentError(
+        absl::StrCat("scaler.scale: expected a positive finite number, found ",
+                     state.scale));
   }
   if (state.growth_tracker >= state.growth_interval) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -8,9 +8,9 @@
 //   scaler.Update();
 //
 // A scale that is too large overflows fp16 gradients to infinity: such a step
-// is skipped and the scale shrinks; after `growth_interval` good steps it grows.
-// The scale and the count of good steps are training state: losing either makes
-// a resumed run another run.
+// is skipped and the scale shrinks; after `growth_interval` good steps it
+// grows. The scale and the count of good steps are training state: losing
+// either makes a resumed run another run.
 #ifndef REPRISE_TRAINER_AMP_GRAD_SCALER_H_
 #define REPRISE_TRAINER_AMP_GRAD_SCALER_H_
 
@@ -28,11 +28,11 @@ namespace reprise::amp {
 class GradScaler {
  public:
   struct Options {
-    float init_scale = 65536.0f;     // > 0, finite
-    double growth_factor = 2.0;      // > 1
-    double backoff_factor = 0.5;     // in (0, 1)
-    uint32_t growth_interval = 2000; // good steps, >= 1
-    double min_scale = 0;            // BelowMinimum() is true under it; >= 0
+    float init_scale = 65536.0f;      // > 0, finite
+    double growth_factor = 2.0;       // > 1
+    double backoff_factor = 0.5;      // in (0, 1)
+    uint32_t growth_interval = 2000;  // good steps, >= 1
+    double min_scale = 0;             // BelowMinimum() is true under it; >= 0
   };
 
   GradScaler(const Options& options, at::Device device);

@@ -21,7 +21,8 @@ at::Tensor WithGradient(std::vector<int64_t> shape, float gradient,
   return parameter;
 }
 
-// One step whose gradients are `gradient`; returns whether it was to be skipped.
+// One step whose gradients are `gradient`; returns whether it was to be
+// skipped.
 bool Turn(GradScaler& scaler, float gradient) {
   EXPECT_TRUE(scaler.Unscale({WithGradient({3}, gradient)}).ok());
   const bool skip = scaler.found_inf();
@@ -73,8 +74,7 @@ TEST(GradScaler, ParametersWithoutAGradientArePassedOver) {
 
 TEST(GradScaler, RefusesFp16Gradients) {
   GradScaler scaler({}, at::kCPU);
-  const absl::Status status =
-      scaler.Unscale({WithGradient({2}, 1, at::kHalf)});
+  const absl::Status status = scaler.Unscale({WithGradient({2}, 1, at::kHalf)});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -82,8 +82,7 @@ TEST(GradScaler, RefusesToUnscaleTwiceInOneStep) {
   GradScaler scaler({}, at::kCPU);
   const at::Tensor p = WithGradient({2}, 1);
   ASSERT_TRUE(scaler.Unscale({p}).ok());
-  EXPECT_EQ(scaler.Unscale({p}).code(),
-            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(scaler.Unscale({p}).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(GradScaler, C03_LoadingAHundredTimesChangesNothing) {

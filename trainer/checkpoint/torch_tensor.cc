@@ -19,12 +19,12 @@ struct DTypePair {
 };
 
 constexpr DTypePair kDTypes[] = {
-    {DType::kF64, at::kDouble},  {DType::kF32, at::kFloat},
-    {DType::kF16, at::kHalf},    {DType::kBF16, at::kBFloat16},
-    {DType::kI64, at::kLong},    {DType::kU64, at::kUInt64},
-    {DType::kI32, at::kInt},     {DType::kU32, at::kUInt32},
-    {DType::kI16, at::kShort},   {DType::kU16, at::kUInt16},
-    {DType::kI8, at::kChar},     {DType::kU8, at::kByte},
+    {DType::kF64, at::kDouble}, {DType::kF32, at::kFloat},
+    {DType::kF16, at::kHalf},   {DType::kBF16, at::kBFloat16},
+    {DType::kI64, at::kLong},   {DType::kU64, at::kUInt64},
+    {DType::kI32, at::kInt},    {DType::kU32, at::kUInt32},
+    {DType::kI16, at::kShort},  {DType::kU16, at::kUInt16},
+    {DType::kI8, at::kChar},    {DType::kU8, at::kByte},
     {DType::kBool, at::kBool},
 };
 
@@ -45,8 +45,8 @@ at::ScalarType ToTorch(DType dtype) {
 }  // namespace
 
 Tensor ViewOf(std::string name, const at::Tensor& tensor) {
-  auto dense = std::make_shared<at::Tensor>(
-      tensor.detach().to(at::kCPU).contiguous());
+  auto dense =
+      std::make_shared<at::Tensor>(tensor.detach().to(at::kCPU).contiguous());
   const void* data = dense->numel() == 0 ? nullptr : dense->const_data_ptr();
   return Tensor::Shared(std::move(name), FromTorch(tensor.scalar_type()),
                         tensor.sizes().vec(), std::move(dense), data);
@@ -55,10 +55,10 @@ Tensor ViewOf(std::string name, const at::Tensor& tensor) {
 absl::Status CopyInto(const Tensor& source, const at::Tensor& destination) {
   const at::ScalarType dtype = ToTorch(source.dtype());
   if (dtype != destination.scalar_type()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        source.name(), ": expected dtype ",
-        Name(FromTorch(destination.scalar_type())), ", found ",
-        Name(source.dtype())));
+    return absl::InvalidArgumentError(
+        absl::StrCat(source.name(), ": expected dtype ",
+                     Name(FromTorch(destination.scalar_type())), ", found ",
+                     Name(source.dtype())));
   }
   if (source.shape() != destination.sizes().vec()) {
     return absl::InvalidArgumentError(

@@ -55,8 +55,7 @@ absl::Status LoadGenerator(const Snapshot& snapshot, absl::string_view item,
     const int64_t expected = generator.get_state().numel();
     if (static_cast<int64_t>(saved.state.size()) != expected) {
       return Mismatch(item, absl::StrCat("expected ", expected,
-                                         " bytes, found ",
-                                         saved.state.size()));
+                                         " bytes, found ", saved.state.size()));
     }
     at::Tensor bytes = at::empty({expected}, at::kByte);
     std::memcpy(bytes.mutable_data_ptr(), saved.state.data(),
@@ -65,8 +64,9 @@ absl::Status LoadGenerator(const Snapshot& snapshot, absl::string_view item,
     return absl::OkStatus();
   }
   return MakeRefusal(Refusal::MISSING_ITEM,
-                     absl::StrCat(item, ": the checkpoint has no state of "
-                                        "generator ",
+                     absl::StrCat(item,
+                                  ": the checkpoint has no state of "
+                                  "generator ",
                                   name));
 }
 
@@ -107,14 +107,29 @@ std::string HostName() {
 }
 
 void MarkInventory(const TrainState& state, Snapshot* snapshot) {
-  for (Item item :
-       {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODE, Item::OPTIM_KIND,
-        Item::OPTIM_GROUPS, Item::OPTIM_IDENTITY, Item::SCHED_DEFINITION,
-        Item::SCHED_POSITION, Item::SCHED_UNIT, Item::SCHED_HORIZON,
-        Item::SCHED_BASE, Item::SCHED_APPLIED, Item::SAMPLER_ALGORITHM,
-        Item::SAMPLER_SEED, Item::SAMPLER_CURSOR, Item::SAMPLER_ORDER,
-        Item::DATA_BATCH, Item::RNG_CPU, Item::CLIP, Item::PRECISION_FLAGS,
-        Item::COUNTERS_STEP, Item::CONFIG, Item::ENVIRONMENT}) {
+  for (Item item : {Item::MODEL_PARAMS,
+                    Item::MODEL_BUFFERS,
+                    Item::MODE,
+                    Item::OPTIM_KIND,
+                    Item::OPTIM_GROUPS,
+                    Item::OPTIM_IDENTITY,
+                    Item::SCHED_DEFINITION,
+                    Item::SCHED_POSITION,
+                    Item::SCHED_UNIT,
+                    Item::SCHED_HORIZON,
+                    Item::SCHED_BASE,
+                    Item::SCHED_APPLIED,
+                    Item::SAMPLER_ALGORITHM,
+                    Item::SAMPLER_SEED,
+                    Item::SAMPLER_CURSOR,
+                    Item::SAMPLER_ORDER,
+                    Item::DATA_BATCH,
+                    Item::RNG_CPU,
+                    Item::CLIP,
+                    Item::PRECISION_FLAGS,
+                    Item::COUNTERS_STEP,
+                    Item::CONFIG,
+                    Item::ENVIRONMENT}) {
     snapshot->MarkSaved(item);
   }
   for (Item item : {Item::OPTIM_MOMENTS, Item::OPTIM_STEP}) {
@@ -124,8 +139,8 @@ void MarkInventory(const TrainState& state, Snapshot* snapshot) {
       snapshot->MarkSaved(item);
     }
   }
-  for (Item item : {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER,
-                    Item::SCALER_CONFIG}) {
+  for (Item item :
+       {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}) {
     if (state.scaler != nullptr) {
       snapshot->MarkSaved(item);
     } else {
@@ -270,7 +285,8 @@ absl::Status RestoreState(const Snapshot& snapshot,
         "data.batch",
         absl::StrFormat("expected seed %d, %d samples in batches of %d; found "
                         "seed %d, %d samples in batches of %d",
-                        state->sampler->options().seed, state->sampler->options().dataset_size,
+                        state->sampler->options().seed,
+                        state->sampler->options().dataset_size,
                         state->sampler->options().batch_size, sampler.seed,
                         sampler.dataset_size, sampler.batch_size));
   }
@@ -282,20 +298,24 @@ absl::Status RestoreState(const Snapshot& snapshot,
   state->schedule_position = sched.position;
   state->skipped = snapshot.step - sched.position;
 
-  if (auto s =
-          LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
+  if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
       !s.ok()) {
     return s;
   }
   if (!state->cuda_generator.has_value()) return absl::OkStatus();
-  return LoadGenerator(snapshot, "rng.cuda", "cuda:0",
-                       *state->cuda_generator);
+  return LoadGenerator(snapshot, "rng.cuda", "cuda:0", *state->cuda_generator);
 }
 
 namespace {
 
-// The value of `item` in one line, or the empty text for items whose value is
-// said by another.
+std::string ConfigValue(const Snapshot& s, absl::string_view path) {
+  for (const ConfigField& field : s.config) {
+    if (field.path == path) return field.value;
+  }
+  return "";
+}
+
+// The value of `item` in one line; empty for an item that has none.
 std::string Describe(const Snapshot& s, Item item) {
   const OptimizerState& optim = *s.optimizer;
   switch (item) {
@@ -311,20 +331,32 @@ std::string Describe(const Snapshot& s, Item item) {
     case Item::OPTIM_KIND:
       return absl::StrCat(optim.kind, " (", optim.arithmetic, ")");
     case Item::OPTIM_GROUPS:
-      return absl::StrJoin(optim.groups, ", ",
-                           [](std::string* out, const ParameterGroup& g) {
-                             absl::StrAppend(out, g.name, ": ",
-                                             g.parameters.size(),
-                                             " parameters, decay ",
-                                             g.weight_decay);
-                           });
+      return absl::StrJoin(
+          optim.groups, ", ", [](std::string* out, const ParameterGroup& g) {
+            absl::StrAppend(out, g.name, ": ", g.parameters.size(),
+                            " parameters, decay ", g.weight_decay);
+          });
     case Item::OPTIM_MOMENTS:
       return absl::StrCat("of ", optim.states.size(), " parameters");
     case Item::OPTIM_STEP:
-      return optim.states.empty() ? "0"
-                                  : absl::StrCat(optim.states[0].step);
+      return optim.states.empty() ? "0" : absl::StrCat(optim.states[0].step);
+    case Item::MODE:
+      return "training";
+    case Item::OPTIM_IDENTITY:
+      return "state belongs to parameter names";
     case Item::SCHED_DEFINITION:
-      return s.schedule->form;
+      return absl::StrFormat("%s, warm-up %d, final fraction %g",
+                             s.schedule->form, s.schedule->warmup,
+                             s.schedule->final_fraction);
+    case Item::SCHED_UNIT:
+      return "applied steps";
+    case Item::SCHED_HORIZON:
+      return absl::StrCat(s.schedule->horizon);
+    case Item::SCHED_BASE:
+      return absl::StrJoin(optim.groups, ", ",
+                           [](std::string* out, const ParameterGroup& g) {
+                             absl::StrAppend(out, "lr ", g.base_lr);
+                           });
     case Item::SCHED_POSITION:
       return absl::StrFormat("%d of %d applied steps", s.schedule->position,
                              s.schedule->horizon);
@@ -339,8 +371,20 @@ std::string Describe(const Snapshot& s, Item item) {
       return s.scaler ? absl::StrFormat("%d of %d", s.scaler->growth_tracker,
                                         s.scaler->growth_interval)
                       : "";
+    case Item::SCALER_CONFIG:
+      return s.scaler ? absl::StrFormat("growth %g, backoff %g",
+                                        s.scaler->growth_factor,
+                                        s.scaler->backoff_factor)
+                      : "";
     case Item::SAMPLER_ALGORITHM:
       return s.sampler->algorithm;
+    case Item::SAMPLER_SEED:
+      return absl::StrCat(s.sampler->seed);
+    case Item::SAMPLER_ORDER:
+      return "a function of seed and epoch";
+    case Item::DATA_BATCH:
+      return absl::StrFormat("%d of %d samples", s.sampler->batch_size,
+                             s.sampler->dataset_size);
     case Item::SAMPLER_CURSOR: {
       const uint64_t per_epoch =
           s.sampler->dataset_size / s.sampler->batch_size;
@@ -356,6 +400,12 @@ std::string Describe(const Snapshot& s, Item item) {
         }
       }
       return "";
+    case Item::CLIP:
+      return ConfigValue(s, "optimizer.clip_norm");
+    case Item::PRECISION_FLAGS:
+      return absl::StrCat("autocast ", s.environment->autocast_dtype,
+                          s.environment->deterministic ? ", deterministic" : "",
+                          s.environment->allow_tf32 ? ", TF32" : "");
     case Item::COUNTERS_STEP:
       return absl::StrFormat("%d attempted, %d skipped", s.step,
                              s.step - s.schedule->position);
@@ -376,8 +426,7 @@ std::vector<RestoredItem> DescribeRestored(const Snapshot& snapshot) {
   for (const ItemRecord& record : snapshot.inventory) {
     std::string value = Describe(snapshot, record.item);
     if (!record.reason.empty()) value = record.reason;
-    rows.push_back({TextOf(record.item),
-                    TextOf(record.presence), value});
+    rows.push_back({TextOf(record.item), TextOf(record.presence), value});
   }
   return rows;
 }

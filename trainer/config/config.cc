@@ -35,11 +35,14 @@ void ResolveData(v1::DataConfig* data) {
   REPRISE_DEFAULT(data, test_limit, 0);
   REPRISE_DEFAULT(data, batch_size, 128);
   REPRISE_DEFAULT(data, augment, true);
+  REPRISE_DEFAULT(data, synthetic_size, 28);
 }
 
 void ResolveOptimizer(v1::OptimizerConfig* optimizer) {
   REPRISE_DEFAULT(optimizer, kind, "adamw");
   REPRISE_DEFAULT(optimizer, lr, 0.003);
+  REPRISE_DEFAULT(optimizer, momentum, 0.9);
+  REPRISE_DEFAULT(optimizer, nesterov, false);
   REPRISE_DEFAULT(optimizer, beta1, 0.9);
   REPRISE_DEFAULT(optimizer, beta2, 0.999);
   REPRISE_DEFAULT(optimizer, eps, 1e-8);
@@ -47,9 +50,9 @@ void ResolveOptimizer(v1::OptimizerConfig* optimizer) {
   REPRISE_DEFAULT(optimizer, clip_norm, 1);
 }
 
-void ResolveSchedule(v1::ScheduleConfig* schedule) {
+void ResolveSchedule(const v1::RunConfig& run, v1::ScheduleConfig* schedule) {
   REPRISE_DEFAULT(schedule, form, "warmup-cosine-v1");
-  REPRISE_DEFAULT(schedule, warmup, 100);
+  REPRISE_DEFAULT(schedule, warmup, std::min<uint64_t>(100, run.steps() / 10));
   REPRISE_DEFAULT(schedule, horizon, 0);
   REPRISE_DEFAULT(schedule, final_fraction, 0.01);
 }
@@ -113,9 +116,9 @@ TrainerConfig Resolve(TrainerConfig config) {
   ResolveModel(config.mutable_model());
   ResolveData(config.mutable_data());
   ResolveOptimizer(config.mutable_optimizer());
-  ResolveSchedule(config.mutable_schedule());
   ResolvePrecision(config.mutable_precision());
   ResolveRun(config.mutable_run());
+  ResolveSchedule(config.run(), config.mutable_schedule());
   return config;
 }
 
@@ -123,14 +126,21 @@ TrainerConfig Defaults() { return Resolve({}); }
 
 absl::StatusOr<TrainerConfig> WithExplicitFields(TrainerConfig base,
                                                  const ExplicitFields& given) {
+  TrainerConfig config = base;
   for (const auto& [path, value] : given) {
-    absl::Status status = SetField(&base, path, value);
+    absl::Status status = SetField(&config, path, value);
     if (!status.ok()) return status;
   }
-  if (given.count("precision.mode") && !given.count("precision.scaler")) {
-    base.mutable_precision()->clear_scaler();
+  // Defaults that follow another field, where that field is now another.
+  if (config.precision().mode() != base.precision().mode() &&
+      !given.count("precision.scaler")) {
+    config.mutable_precision()->clear_scaler();
   }
-  return Resolve(base);
+  if (config.run().steps() != base.run().steps() &&
+      !given.count("schedule.warmup")) {
+    config.mutable_schedule()->clear_warmup();
+  }
+  return Resolve(config);
 }
 
 absl::Status SetField(TrainerConfig* config, absl::string_view path,

@@ -35,15 +35,16 @@ using TrainerConfig = ::reprise::trainer::v1::TrainerConfig;
 // Fields that the user set, by file, flag or --set: path -> value.
 using ExplicitFields = std::map<std::string, std::string>;
 
-// `config` with every absent field set to its default. precision.scaler, whose
-// default depends on precision.mode, follows that field.
+// `config` with every absent field set to its default; those of
+// precision.scaler and schedule.warmup depend on precision.mode and run.steps.
 TrainerConfig Resolve(TrainerConfig config);
 // Resolve of nothing: the configuration of `bazel run //trainer`.
 TrainerConfig Defaults();
 
-// `base` with `given` over it. A given precision.mode takes precision.scaler to
-// that mode's default unless precision.scaler is given too. Values are of the
-// right type and not yet validated. Errors: those of SetField.
+// `base` with `given` over it. Another precision.mode takes precision.scaler to
+// that mode's default unless precision.scaler is given too; so does run.steps
+// schedule.warmup. Values are of the right type and not yet validated. Errors:
+// those of SetField.
 absl::StatusOr<TrainerConfig> WithExplicitFields(TrainerConfig base,
                                                  const ExplicitFields& given);
 

@@ -91,7 +91,7 @@ std::map<std::string, std::string> DocumentedDefaults() {
       size_t at = comment.find("Default: ");
       if (at != std::string::npos) {
         std::string value = comment.substr(at + 9);
-        value = value.substr(0, value.find(' '));
+        value = value.substr(0, value.find_first_of(" ,"));
         defaults[absl::StrCat(message, ".", words[1])] =
             std::string(absl::StripSuffix(value, "."));
       }
@@ -300,7 +300,7 @@ TEST(Validate, RefusesEveryValueOutOfItsRangeByPath) {
       {"data.train_limit", "127"},
       {"data.batch_size", "0"},
       {"data.batch_size", "65537"},
-      {"optimizer.kind", "sgd"},
+      {"optimizer.kind", "lion"},
       {"optimizer.lr", "0"},
       {"optimizer.beta1", "1"},
       {"optimizer.beta2", "-1"},
@@ -485,7 +485,7 @@ TEST(MergeForResume, RulesHoldForEveryFieldOfTheSchema) {
   for (const ConfigFieldRef& ref : AllConfigFields()) {
     std::string before = FormatConfigField(defaults, ref);
     std::string after;
-    for (const char* other : {"other", "false", "7", "0.125"}) {
+    for (const char* other : {"other", "false", "true", "7", "0.125"}) {
       TrainerConfig changed = defaults;
       if (ParseConfigField(&changed, ref, other).ok() && before != other) {
         after = other;

@@ -73,7 +73,8 @@ absl::Status Validate(const TrainerConfig& config) {
   if (!complete.ok()) return complete;
 
   const auto& model = config.model();
-  problems.ExpectOneOf("model.kind", model.kind(), {"convnet", "mlp"});
+  problems.ExpectOneOf("model.kind", model.kind(),
+                       {"convnet", "mlp", "resnet18"});
   problems.ExpectRange("model.hidden", model.hidden(), 1, 65536);
   problems.Expect(model.dropout() >= 0 && model.dropout() < 1, "model.dropout",
                   "a number in [0, 1)", model.dropout());
@@ -88,9 +89,11 @@ absl::Status Validate(const TrainerConfig& config) {
                    ")"),
       absl::StrCat(data.train_limit()));
   problems.ExpectRange("data.batch_size", data.batch_size(), 1, 65536);
+  problems.ExpectRange("data.synthetic_size", data.synthetic_size(), 4, 1024);
 
   const auto& optimizer = config.optimizer();
-  problems.ExpectOneOf("optimizer.kind", optimizer.kind(), {"adamw"});
+  problems.ExpectOneOf("optimizer.kind", optimizer.kind(),
+                       {"adamw", "adam", "sgd"});
   problems.Expect(PositiveFinite(optimizer.lr()), "optimizer.lr",
                   "a finite number > 0", optimizer.lr());
   problems.Expect(optimizer.beta1() >= 0 && optimizer.beta1() < 1,
@@ -105,6 +108,13 @@ absl::Status Validate(const TrainerConfig& config) {
   problems.Expect(NotNegativeFinite(optimizer.clip_norm()),
                   "optimizer.clip_norm", "a finite number >= 0 (0: none)",
                   optimizer.clip_norm());
+
+  problems.Expect(optimizer.momentum() >= 0 && optimizer.momentum() < 1,
+                  "optimizer.momentum", "a number in [0, 1)",
+                  optimizer.momentum());
+  problems.Expect(!optimizer.nesterov() || optimizer.momentum() > 0,
+                  "optimizer.nesterov", "false without optimizer.momentum",
+                  "true");
 
   const auto& schedule = config.schedule();
   problems.ExpectOneOf("schedule.form", schedule.form(), {"warmup-cosine-v1"});

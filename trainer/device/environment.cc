@@ -82,7 +82,8 @@ ResumePromise PromiseFor(const EnvironmentState& saved,
   if (differences.empty() && saved.kernel_probe != now.kernel_probe) {
     differences.push_back("the kernel probe (same names, other kernels)");
   }
-  if (differences.empty()) return {ResumeLevel::BITWISE, "same kernels and threads"};
+  if (differences.empty())
+    return {ResumeLevel::BITWISE, "same kernels and threads"};
   return {ResumeLevel::SAME_ORDER,
           absl::StrCat("same samples and random streams, but other bits: ",
                        absl::StrJoin(differences, ", "))};

@@ -174,8 +174,9 @@ absl::Status Reference(int checkpoint_at) {
     }
   }
   losses.close();
-  return losses ? absl::OkStatus()
-                : absl::UnavailableError("cannot write " + LossFile("reference"));
+  return losses
+             ? absl::OkStatus()
+             : absl::UnavailableError("cannot write " + LossFile("reference"));
 }
 
 // Puts one part of `state` back to that of a fresh run.
@@ -223,9 +224,9 @@ absl::Status Resume(const std::string& left_out) {
     return s;
   }
   LeaveOut(left_out, config, *schedule, &*state);
-  std::printf("%-22s",
-              left_out == "none" ? "everything restored"
-                                 : absl::StrCat("without ", left_out).c_str());
+  std::printf("%-22s", left_out == "none"
+                           ? "everything restored"
+                           : absl::StrCat("without ", left_out).c_str());
   std::ofstream losses(LossFile(left_out), std::ios::binary);
   while (state->attempted < config.run().steps()) {
     const float expected = reference[state->attempted];
@@ -299,9 +300,10 @@ absl::Status Main() {
   }
   absl::Status status = Reference(at);
   if (status.ok()) {
-    std::printf("\nabsolute error of the loss after a resume in a new process\n"
-                "%-22s",
-                "step");
+    std::printf(
+        "\nabsolute error of the loss after a resume in a new process\n"
+        "%-22s",
+        "step");
     for (int step = at + 1; step <= steps; ++step) std::printf(" %9d", step);
     std::printf("\n");
     for (const char* left_out :

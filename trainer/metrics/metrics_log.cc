@@ -183,21 +183,29 @@ MetricsLog::~MetricsLog() {
 
 absl::Status MetricsLog::AppendLine(std::string line) {
   line.push_back('\n');
-  ssize_t written;
-  do {
-    written = write(descriptor_, line.data(), line.size());
-  } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
-  if (written < 0) return SystemError(path_, "write", errno);
-  // The device took a part. The rest would be another write, between which a
-  // reader sees half a line: take the part back instead.
-  off_t end = lseek(descriptor_, 0, SEEK_END);
-  if (end < written || ftruncate(descriptor_, end - written) != 0) {
-    return SystemError(path_, "taking back a short write", errno);
+  size_t done = 0;
+  int error = 0;
+  while (done < line.size() && error == 0) {
+    const ssize_t written =
+        write(descriptor_, line.data() + done, line.size() - done);
+    if (written > 0) {
+      done += written;
+    } else if (written == 0) {
+      error = EIO;
+    } else if (errno != EINTR) {
+      error = errno;
+    }
   }
-  return absl::UnavailableError(
-      absl::StrCat(path_, ": write: expected ", line.size(),
-                   " bytes written, found ", written, "; is the disk full?"));
+  if (error == 0) return absl::OkStatus();
+  // The device took a part at most: take it back, so that the file ends with a
+  // whole line. The first cause is the one to report.
+  if (done > 0) {
+    const off_t end = lseek(descriptor_, 0, SEEK_END);
+    if (end >= static_cast<off_t>(done)) {
+      (void)!ftruncate(descriptor_, end - done);
+    }
+  }
+  return SystemError(path_, "write", error);
 }
 
 absl::Status MetricsLog::Append(const StepEvent& event) {

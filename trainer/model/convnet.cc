@@ -28,8 +28,8 @@ struct ConvNet : nn::Module {
         conv2(register_module(
             "conv2", nn::Conv2d(nn::Conv2dOptions(16, 32, 3).padding(1)))),
         norm2(register_module("norm2", nn::BatchNorm2d(32))),
-        fc1(register_module("fc1", nn::Linear(32 * (o.height / 4) * (o.width / 4),
-                                              o.hidden))),
+        fc1(register_module(
+            "fc1", nn::Linear(32 * (o.height / 4) * (o.width / 4), o.hidden))),
         dropout(register_module("dropout", nn::Dropout(o.dropout))),
         fc2(register_module("fc2", nn::Linear(o.hidden, o.classes))) {}
 

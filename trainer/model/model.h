@@ -1,7 +1,8 @@
 // What the training loop asks of a model: named parameters and buffers, a
 // forward pass, and the train / evaluate mode.
 //
-// Shape legend of this folder: B batch, C channels, H height, W width, K classes.
+// Shape legend of this folder: B batch, C channels, H height, W width, K
+// classes.
 #ifndef REPRISE_TRAINER_MODEL_MODEL_H_
 #define REPRISE_TRAINER_MODEL_MODEL_H_
 

@@ -35,7 +35,8 @@ class ModuleModel : public Model {
   static std::vector<NamedTensor> Named(
       const torch::OrderedDict<std::string, at::Tensor>& tensors) {
     std::vector<NamedTensor> named;
-    for (const auto& item : tensors) named.push_back({item.key(), item.value()});
+    for (const auto& item : tensors)
+      named.push_back({item.key(), item.value()});
     return named;
   }
 

@@ -87,8 +87,7 @@ struct ResNet18 : nn::Module {
       // Convolutions stay in fp32 under fp16 on the CPU (see convnet.cc).
       const amp::FullPrecisionOnHalfCpu full_precision(images.device());
       x = at::max_pool2d(at::relu(bn1(conv1(images))), 3, 2, 1);
-      x = layer4->forward(
-          layer3->forward(layer2->forward(layer1->forward(x))));
+      x = layer4->forward(layer3->forward(layer2->forward(layer1->forward(x))));
       x = at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
     }
     return fc(x).to(at::kFloat);

@@ -28,9 +28,9 @@ absl::StatusOr<at::Tensor> FindMoment(const ParameterState& state,
     }
     return copy;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "optim.moments of ", state.parameter, ": expected ", name,
-      ", found none; the checkpoint is not of this optimizer"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("optim.moments of ", state.parameter, ": expected ", name,
+                   ", found none; the checkpoint is not of this optimizer"));
 }
 
 std::vector<std::string> Names(const std::vector<NamedTensor>& parameters) {
@@ -73,9 +73,8 @@ class AdamFamily : public Optimizer {
     const double bias_correction2 = 1 - std::pow(group.beta2, t);
     const double step_size = group.lr / bias_correction1;
     // A power, as in Python: std::sqrt may differ from it in the last bit.
-    const at::Tensor denominator = exp_avg_sq.sqrt()
-                                       .div_(std::pow(bias_correction2, 0.5))
-                                       .add_(group.eps);
+    const at::Tensor denominator =
+        exp_avg_sq.sqrt().div_(std::pow(bias_correction2, 0.5)).add_(group.eps);
     p.addcdiv_(exp_avg, denominator, -step_size);
   }
 
@@ -120,8 +119,9 @@ class Sgd : public Optimizer {
         // The first gradient is the buffer: dampening starts with the second.
         moments->tensors = {grad.detach().clone()};
       } else {
-        moments->tensors[0].mul_(group.momentum).add_(grad,
-                                                      1 - group.dampening);
+        moments->tensors[0]
+            .mul_(group.momentum)
+            .add_(grad, 1 - group.dampening);
       }
       const at::Tensor& buffer = moments->tensors[0];
       grad = group.nesterov ? grad.add(buffer, group.momentum) : buffer;
@@ -275,7 +275,8 @@ absl::Status Optimizer::Load(const OptimizerState& state) {
 }
 
 std::vector<Optimizer::Group> GroupsByRank(
-    const std::vector<NamedTensor>& parameters, const Optimizer::Group& options) {
+    const std::vector<NamedTensor>& parameters,
+    const Optimizer::Group& options) {
   Optimizer::Group decay = options;
   decay.name = "decay";
   Optimizer::Group no_decay = options;

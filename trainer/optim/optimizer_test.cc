@@ -172,15 +172,14 @@ TEST(Optimizer, C21_LoadRefusesOtherNamesShapesAndMissingMomentsByName) {
   OptimizerState reshaped = good;
   reshaped.states[0].moments[0] =
       Tensor::View("exp_avg", DType::kF32, {3}, values);
-  EXPECT_NE(optimizer->Load(reshaped).message().find("[2]"),
-            std::string::npos);
+  EXPECT_NE(optimizer->Load(reshaped).message().find("[2]"), std::string::npos);
 }
 
 TEST(GroupsByRank, DecaysMatricesOnly) {
   Optimizer::Group options;
   options.weight_decay = 0.1;
-  const auto groups = GroupsByRank(
-      {Parameter("w", {2, 2}), Parameter("b", {2})}, options);
+  const auto groups =
+      GroupsByRank({Parameter("w", {2, 2}), Parameter("b", {2})}, options);
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_EQ(groups[0].parameters[0].name, "w");
   EXPECT_EQ(groups[0].weight_decay, 0.1);

@@ -17,8 +17,8 @@ using Words = std::vector<std::string>;
 // running test when the file cannot be read.
 std::vector<Words> ReadFixture(const std::string& name);
 
-float F32(const std::string& bits);    // 8 digits
-double F64(const std::string& bits);   // 16 digits
+float F32(const std::string& bits);   // 8 digits
+double F64(const std::string& bits);  // 16 digits
 
 // Units in the last place between two finite floats of equal sign; 2^32 when
 // signs or finiteness differ. 0 exactly when the bits are equal, or both are

@@ -97,8 +97,8 @@ TEST_P(OptimizerParity, ScalerClipOptimizerAndEmaHavePythonsBitsFor200Steps) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, OptimizerParity,
-                         testing::Values("adamw", "adam", "sgd",
-                                         "sgd_momentum", "sgd_nesterov"));
+                         testing::Values("adamw", "adam", "sgd", "sgd_momentum",
+                                         "sgd_nesterov"));
 
 TEST(ScheduleParity, WarmupCosineIsWithinOneUlpOfTheBaseOfPythonsClosedForm) {
   const auto schedule = WarmupCosine::Create({20, 300, 0.01});
@@ -124,7 +124,8 @@ TEST(ScheduleParity, WarmupCosineIsWithinOneUlpOfTheBaseOfPythonsClosedForm) {
 std::string CpuName() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+    if (line.rfind("model name", 0) == 0)
+      return line.substr(line.find(':') + 2);
   }
   return "";
 }
@@ -138,8 +139,8 @@ class ModelParity {
       : tolerance_(tolerance) {
     for (const Words& words : ReadFixture(fixture)) {
       if (words[0] == "cpu") {
-        same_cpu_ = absl::StrJoin(words.begin() + 1, words.end(), " ") ==
-                    CpuName();
+        same_cpu_ =
+            absl::StrJoin(words.begin() + 1, words.end(), " ") == CpuName();
       } else if (words[0] == "loss") {
         entries_["loss"] = {words[1]};
       } else {
@@ -147,9 +148,9 @@ class ModelParity {
             Words(words.begin() + 2, words.end());
       }
     }
-    std::printf("%s: %s\n", fixture.c_str(),
-                same_cpu_ ? "same CPU, bits compared"
-                          : "another CPU, values compared");
+    std::printf(
+        "%s: %s\n", fixture.c_str(),
+        same_cpu_ ? "same CPU, bits compared" : "another CPU, values compared");
   }
 
   void ExpectInitialValues(const Model& model) {
