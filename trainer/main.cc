@@ -249,6 +249,11 @@ int Main(int argc, char** argv) {
       return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
+  if (new_folder && asked->data().name() == "fashion_mnist") {
+    if (auto found = FindFashionMnist(line->data_dir); !found.ok()) {
+      return Report({ExitCode::EXIT_BAD_REQUEST, found.status()});
+    }
+  }
 
   auto opened = CheckpointStore::Open(line->run_dir, {});
   if (!opened.ok())
