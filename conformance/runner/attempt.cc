@@ -21,14 +21,14 @@
 #include "conformance/runner/outcome.h"
 #include "conformance/runner/process_tree.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
-using conformance::v1::AttemptRecord;
-using conformance::v1::Event;
-using conformance::v1::Kill;
-using conformance::v1::Outcome;
-using conformance::v1::SaveEvent;
+using v1::AttemptRecord;
+using v1::Event;
+using v1::Kill;
+using v1::Outcome;
+using v1::SaveEvent;
 
 // Longest sleep between two looks at sizes and deadlines.
 constexpr absl::Duration kTick = absl::Milliseconds(10);
@@ -82,8 +82,7 @@ class Attempt {
     start.grace_for_rest = options_.deadlines.rest;
     auto tree = ProcessTree::Start(start);
     if (!tree.ok()) {
-      Decide(conformance::v1::OUTCOME_HARNESS_ERROR,
-             std::string(tree.status().message()));
+      Decide(v1::OUTCOME_HARNESS_ERROR, std::string(tree.status().message()));
       return Finish();
     }
     tree_ = std::move(*tree);
@@ -119,7 +118,7 @@ class Attempt {
       if (path.empty()) continue;
       const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
       if (fd < 0) {
-        Decide(conformance::v1::OUTCOME_HARNESS_ERROR,
+        Decide(v1::OUTCOME_HARNESS_ERROR,
                absl::StrCat("cannot make ", path, ": ", strerror(errno)));
         return false;
       }
@@ -139,7 +138,7 @@ class Attempt {
 
   // The first decision stands.
   void Decide(Outcome outcome, const std::string& detail) {
-    if (record().outcome() != conformance::v1::OUTCOME_UNSPECIFIED) return;
+    if (record().outcome() != v1::OUTCOME_UNSPECIFIED) return;
     record().set_outcome(outcome);
     record().set_detail(detail);
   }
@@ -152,7 +151,7 @@ class Attempt {
   }
 
   void NoteSignal(int number, const std::string& why) {
-    conformance::v1::SentSignal* sent = record().add_sent();
+    v1::SentSignal* sent = record().add_sent();
     sent->set_number(number);
     sent->set_why(why);
     sent->set_seconds(Elapsed());
@@ -178,11 +177,11 @@ class Attempt {
     if (status.ok()) return;
     const std::string detail(status.message());
     if (absl::IsResourceExhausted(status)) {
-      Condemn(conformance::v1::OUTCOME_FLOODED_EVENTS, detail);
+      Condemn(v1::OUTCOME_FLOODED_EVENTS, detail);
     } else if (absl::IsDataLoss(status)) {
-      Condemn(conformance::v1::OUTCOME_PROTOCOL_VIOLATION, detail);
+      Condemn(v1::OUTCOME_PROTOCOL_VIOLATION, detail);
     } else {
-      Condemn(conformance::v1::OUTCOME_GARBAGE_EVENTS, detail);
+      Condemn(v1::OUTCOME_GARBAGE_EVENTS, detail);
     }
   }
 
@@ -190,7 +189,7 @@ class Attempt {
     if (options_.on_event) options_.on_event(event);
     const std::string violation = order_.Take(event, options_.kill.hold());
     if (!violation.empty()) {
-      Condemn(conformance::v1::OUTCOME_PROTOCOL_VIOLATION, violation);
+      Condemn(v1::OUTCOME_PROTOCOL_VIOLATION, violation);
     }
     if (event.has_start() && record().start_seconds() == 0) {
       record().set_start_seconds(absl::ToDoubleSeconds(now - began_));
@@ -201,7 +200,7 @@ class Attempt {
     }
     trigger_.Take(event, now);
     if (!trigger_.ignored_hold().empty()) {
-      Condemn(conformance::v1::OUTCOME_FALSE_CLAIM, trigger_.ignored_hold());
+      Condemn(v1::OUTCOME_FALSE_CLAIM, trigger_.ignored_hold());
     }
   }
 
@@ -209,13 +208,13 @@ class Attempt {
     const uint64_t log =
         SizeOf(options_.stdout_path) + SizeOf(options_.stderr_path);
     if (log > options_.limits.log_bytes) {
-      Condemn(conformance::v1::OUTCOME_FLOODED_LOG,
+      Condemn(v1::OUTCOME_FLOODED_LOG,
               absl::StrCat("it wrote ", log,
                            " bytes to standard output and error; the limit is ",
                            options_.limits.log_bytes));
     }
     if (options_.cancelled && options_.cancelled()) {
-      Condemn(conformance::v1::OUTCOME_CANCELLED,
+      Condemn(v1::OUTCOME_CANCELLED,
               "stopped by a person or by "
               "the end of the time given");
     }
@@ -228,12 +227,12 @@ class Attempt {
       return now - since > deadline;
     };
     if (over(began_, deadlines.whole)) {
-      Condemn(conformance::v1::OUTCOME_TOO_LONG,
+      Condemn(v1::OUTCOME_TOO_LONG,
               absl::StrCat("still running after ",
                            absl::FormatDuration(deadlines.whole)));
     } else if (term_sent_.has_value()) {
       if (over(*term_sent_, deadlines.grace)) {
-        Condemn(conformance::v1::OUTCOME_IGNORED_SIGTERM,
+        Condemn(v1::OUTCOME_IGNORED_SIGTERM,
                 absl::StrCat("still running ",
                              absl::FormatDuration(deadlines.grace),
                              " after SIGTERM"));
@@ -241,13 +240,13 @@ class Attempt {
     } else if (options_.events_path.empty() || !order_.started()) {
       if (over(began_, deadlines.start)) {
         Condemn(
-            conformance::v1::OUTCOME_HUNG_AT_START,
+            v1::OUTCOME_HUNG_AT_START,
             absl::StrCat(
                 options_.events_path.empty() ? "no end" : "no StartEvent",
                 " within ", absl::FormatDuration(deadlines.start), HalfLine()));
       }
     } else if (over(last_event_, deadlines.silence)) {
-      Condemn(conformance::v1::OUTCOME_SILENT,
+      Condemn(v1::OUTCOME_SILENT,
               absl::StrCat(order_.ended() ? "still running, " : "no event for ",
                            absl::FormatDuration(deadlines.silence),
                            order_.ended() ? " after its EndEvent" : "",
@@ -314,13 +313,13 @@ class Attempt {
     }
     if (!tree_->trouble().empty()) {
       record().clear_outcome();
-      Decide(conformance::v1::OUTCOME_HARNESS_ERROR, tree_->trouble());
+      Decide(v1::OUTCOME_HARNESS_ERROR, tree_->trouble());
       return;
     }
     const NamedEnd end = NameEnd(facts);
     Decide(end.outcome, end.detail);
     if (IsGood(record().outcome()) && !tree_->left_behind().empty()) {
-      record().set_outcome(conformance::v1::OUTCOME_LEFT_PROCESSES);
+      record().set_outcome(v1::OUTCOME_LEFT_PROCESSES);
       record().set_detail(
           absl::StrCat("after its end these were still running: ",
                        absl::StrJoin(tree_->left_behind(), ", ")));
@@ -359,4 +358,4 @@ AttemptResult RunAttempt(const AttemptOptions& options) {
   return Attempt(options).Run();
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

@@ -10,7 +10,7 @@
 //   options.stdout_path = "/tmp/c/attempt-1/stdout";
 //   options.stderr_path = "/tmp/c/attempt-1/stderr";
 //   AttemptResult result = RunAttempt(options);
-//   if (result.record.outcome() == conformance::v1::OUTCOME_FINISHED) ...
+//   if (result.record.outcome() == v1::OUTCOME_FINISHED) ...
 //
 // RunAttempt always returns: within the deadlines, plus at most half a minute
 // for a tree that withstands SIGKILL. Nothing of the testee is left then. It
@@ -29,7 +29,7 @@
 #include "reprise/conformance/proto/v1/protocol.pb.h"
 #include "reprise/conformance/runner/v1/record.pb.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 struct Deadlines {
   // From the start of the process to its StartEvent.
@@ -59,27 +59,27 @@ struct AttemptOptions {
   std::string events_path;
   std::string stdout_path;
   std::string stderr_path;
-  conformance::v1::Kill kill;
+  v1::Kill kill;
   // Mean durations, for the kill.
-  conformance::v1::Geometry means;
+  v1::Geometry means;
   // Exit code 10 is FALSE_CLAIM rather than UNSUPPORTED.
   bool all_features_claimed = false;
   Deadlines deadlines;
   AttemptLimits limits;
   // Asked every few milliseconds; true ends the attempt as CANCELLED.
   std::function<bool()> cancelled;
-  std::function<void(const conformance::v1::Event&)> on_event;
+  std::function<void(const v1::Event&)> on_event;
 };
 
 struct AttemptResult {
-  conformance::v1::AttemptRecord record;
-  std::vector<conformance::v1::Event> events;
+  v1::AttemptRecord record;
+  std::vector<v1::Event> events;
   // Seconds since the start at which each event was seen.
   std::vector<double> seconds;
 };
 
 AttemptResult RunAttempt(const AttemptOptions& options);
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_ATTEMPT_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 absl::StatusOr<std::vector<std::string>> SplitCommand(absl::string_view line) {
   std::vector<std::string> words;
@@ -89,4 +89,4 @@ std::string PersonsFolder() {
   return getcwd(buffer, sizeof(buffer)) != nullptr ? buffer : "/";
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 // Splits as a POSIX shell does: blanks, '...', "..." (with \" and \\), and a
 // backslash before any character. Nothing is expanded; a $ or * is itself.
@@ -29,6 +29,6 @@ std::vector<std::string> ResolveAgainst(const std::string& folder,
 // the current folder.
 std::string PersonsFolder();
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_COMMAND_LINE_H_

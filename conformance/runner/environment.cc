@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 const std::vector<std::string>& PassedVariables() {
   static const auto* const names = new std::vector<std::string>{
@@ -56,4 +56,4 @@ std::vector<std::string> TesteeEnvironment(
   return entries;
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise {
+namespace reprise::conformance {
 
 // Passed on from the harness's own environment when they are set there. All
 // others are not, so that a run does not depend on who started it.
@@ -23,6 +23,6 @@ std::vector<std::string> TesteeEnvironment(
     const std::vector<std::string>& also_pass, const std::string& home,
     const std::string& temporary);
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_ENVIRONMENT_H_

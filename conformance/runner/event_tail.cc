@@ -8,13 +8,12 @@
 
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "conformance/runner/json_file.h"
+#include "conformance/protocol/messages.h"
 
-namespace reprise {
-
-using conformance::v1::Event;
+namespace reprise::conformance {
 
 EventTail::EventTail(std::string path, const Limits& limits)
     : path_(std::move(path)), limits_(limits) {}
@@ -87,18 +86,22 @@ absl::Status EventTail::ReadMore(std::vector<Event>* fresh) {
       }
       if (newline == nullptr) break;
       next = newline + 1;
+      ++lines_;
+      if (absl::StripAsciiWhitespace(pending_).empty()) {
+        pending_.clear();
+        continue;
+      }
       Event event;
-      if (absl::Status status = ParseJson(pending_, &event); !status.ok()) {
+      if (absl::Status status = FromJson(pending_, &event); !status.ok()) {
         return absl::InvalidArgumentError(
             absl::StrCat("line ", lines_ + 1, " of the events file is ",
                          status.message(), "; it begins with \"",
                          absl::CHexEscape(pending_.substr(0, 80)), "\""));
       }
       pending_.clear();
-      ++lines_;
       fresh->push_back(std::move(event));
     }
   }
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

@@ -1,12 +1,13 @@
 // Follows an events file while somebody else appends to it.
 //
 //   EventTail tail(path, EventTail::Limits());
-//   std::vector<conformance::v1::Event> fresh;
+//   std::vector<Event> fresh;
 //   absl::Status status = tail.Read(&fresh);   // again and again
 //   ... after the writer has ended:
 //   tail.torn_bytes();                         // of a last line without '\n'
 //
-// A line that has no newline yet is waited for. Not thread-safe.
+// A line that has no newline yet is waited for; blank ones are passed over. Not
+// thread-safe.
 #ifndef REPRISE_CONFORMANCE_RUNNER_EVENT_TAIL_H_
 #define REPRISE_CONFORMANCE_RUNNER_EVENT_TAIL_H_
 
@@ -15,9 +16,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "reprise/conformance/proto/v1/protocol.pb.h"
+#include "conformance/protocol/messages.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 class EventTail {
  public:
@@ -37,9 +38,9 @@ class EventTail {
   //   InvalidArgument    a line is not an Event; names the line
   //   ResourceExhausted  the file or a line is beyond its limit
   //   DataLoss           the file shrank, was removed or replaced
-  absl::Status Read(std::vector<conformance::v1::Event>* fresh);
+  absl::Status Read(std::vector<Event>* fresh);
 
-  // Complete lines so far, counting empty ones and unknown kinds of event.
+  // Complete lines so far, with blank ones and unknown kinds of event.
   uint64_t lines() const { return lines_; }
   // Bytes after the last newline.
   uint64_t torn_bytes() const { return pending_.size(); }
@@ -47,7 +48,7 @@ class EventTail {
   std::string torn_text() const { return pending_.substr(0, 80); }
 
  private:
-  absl::Status ReadMore(std::vector<conformance::v1::Event>* fresh);
+  absl::Status ReadMore(std::vector<Event>* fresh);
   absl::Status CheckFile();
 
   const std::string path_;
@@ -59,6 +60,6 @@ class EventTail {
   absl::Status status_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_EVENT_TAIL_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
 constexpr size_t kMaxEntries = 100000;
@@ -76,4 +76,4 @@ std::vector<std::string> FolderSnapshot::ChangesTo(const FolderSnapshot& later,
   return texts;
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

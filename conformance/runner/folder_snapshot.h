@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise {
+namespace reprise::conformance {
 
 class FolderSnapshot {
  public:
@@ -38,6 +38,6 @@ class FolderSnapshot {
   std::map<std::string, std::string> entries_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_FOLDER_SNAPSHOT_H_

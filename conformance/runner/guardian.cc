@@ -18,7 +18,7 @@
 
 #include "conformance/runner/proc.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
 // How long the guardian goes on killing what does not die.
@@ -277,4 +277,4 @@ class Guardian {
 
 void RunGuardian(const GuardianTask& task) { Guardian(task).Run(); }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

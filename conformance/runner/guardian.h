@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace reprise {
+namespace reprise::conformance {
 
 // Messages over the socket, each one packet.
 struct GuardianOrder {
@@ -45,6 +45,6 @@ struct GuardianTask {
 // Starts the process and watches it. Call it in a fresh fork.
 [[noreturn]] void RunGuardian(const GuardianTask& task);
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_GUARDIAN_H_

@@ -9,9 +9,10 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "conformance/protocol/messages.h"
 #include "google/protobuf/util/json_util.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
 constexpr size_t kMaxBytes = size_t{64} << 20;
@@ -66,23 +67,9 @@ absl::Status ReadJson(const std::string& path,
   file.seekg(0);
   std::ostringstream text;
   text << file.rdbuf();
-  const absl::Status parsed = ParseJson(text.str(), message);
+  const absl::Status parsed = FromJson(text.str(), message);
   if (parsed.ok()) return parsed;
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", parsed.message()));
 }
 
-absl::Status ParseJson(absl::string_view text,
-                       google::protobuf::Message* message) {
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  message->Clear();
-  const auto parsed = google::protobuf::util::JsonStringToMessage(
-      google::protobuf::StringPiece(text.data(), text.size()), message,
-      options);
-  if (parsed.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "not a ", message->GetDescriptor()->name(), ": ",
-      std::string(parsed.message().data(), parsed.message().size())));
-}
-
-}  // namespace reprise
+}  // namespace reprise::conformance

@@ -6,10 +6,9 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 // Writes `message` to `path`, field names as in the schema, one field a line.
 // The file is there whole or not at all (temporary file, rename); it is not
@@ -23,10 +22,6 @@ absl::Status WriteJson(const google::protobuf::Message& message,
 absl::Status ReadJson(const std::string& path,
                       google::protobuf::Message* message);
 
-// The same from text, for one line of an events file. `null` is absent.
-absl::Status ParseJson(absl::string_view text,
-                       google::protobuf::Message* message);
-
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_JSON_FILE_H_

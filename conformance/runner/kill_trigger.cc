@@ -4,20 +4,18 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
-using conformance::v1::Event;
-using conformance::v1::HoldAt;
-using conformance::v1::Kill;
-using conformance::v1::Point;
-using conformance::v1::Point_Name;
-using conformance::v1::SaveEvent;
+using v1::Event;
+using v1::HoldAt;
+using v1::Kill;
+using v1::Point;
+using v1::Point_Name;
+using v1::SaveEvent;
 
 namespace {
 
-bool IsSavePoint(Point point) {
-  return point >= conformance::v1::S1 && point <= conformance::v1::S8;
-}
+bool IsSavePoint(Point point) { return point >= v1::S1 && point <= v1::S8; }
 
 // Step `hold` names has gone by, or the first one after it.
 bool Reached(const HoldAt& hold, uint64_t step) {
@@ -26,8 +24,7 @@ bool Reached(const HoldAt& hold, uint64_t step) {
 
 }  // namespace
 
-KillTrigger::KillTrigger(const Kill& kill,
-                         const conformance::v1::Geometry& means,
+KillTrigger::KillTrigger(const Kill& kill, const v1::Geometry& means,
                          absl::Time started)
     : kill_(kill), means_(means) {
   if (kill_.where() == Kill::IN_LOAD) SetDue(means_.start_seconds(), started);
@@ -87,9 +84,9 @@ void KillTrigger::TakeForHold(const Event& event, absl::Time now) {
     // s7 and s8 lie behind the commit, before the next save.
     passed = event.has_save() && hold.has_step() &&
              event.save().step() > hold.step();
-  } else if (point == conformance::v1::LOAD) {
+  } else if (point == v1::LOAD) {
     passed = event.has_step() && resumed_;
-  } else if (point == conformance::v1::EVALUATION) {
+  } else if (point == v1::EVALUATION) {
     passed = event.has_evaluation() && Reached(hold, event.evaluation().step());
   } else {
     passed = event.has_step() && Reached(hold, event.step().step());
@@ -135,4 +132,4 @@ std::string PlaceOfEnd(const std::vector<Event>& events) {
   return open_saves > 0 && place.rfind("held:", 0) != 0 ? "in_save" : place;
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

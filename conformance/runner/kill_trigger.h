@@ -17,22 +17,22 @@
 #include "reprise/conformance/proto/v1/protocol.pb.h"
 #include "reprise/conformance/runner/v1/record.pb.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 class KillTrigger {
  public:
   // Without a kill (`where` unspecified) it is never due.
-  KillTrigger(const conformance::v1::Kill& kill,
-              const conformance::v1::Geometry& means, absl::Time started);
+  KillTrigger(const v1::Kill& kill, const v1::Geometry& means,
+              absl::Time started);
 
   // Events in the order of the file.
-  void Take(const conformance::v1::Event& event, absl::Time now);
+  void Take(const v1::Event& event, absl::Time now);
 
   // InfiniteFuture until the event that it waits for has come.
   absl::Time due() const { return due_; }
 
   // The plan, with delay_us once it is known.
-  const conformance::v1::Kill& kill() const { return kill_; }
+  const v1::Kill& kill() const { return kill_; }
 
   // The testee went past the place where it should have been held: it described
   // a hold point that does not hold. Empty: it did not.
@@ -40,10 +40,10 @@ class KillTrigger {
 
  private:
   void SetDue(double mean_seconds, absl::Time now);
-  void TakeForHold(const conformance::v1::Event& event, absl::Time now);
+  void TakeForHold(const v1::Event& event, absl::Time now);
 
-  conformance::v1::Kill kill_;
-  const conformance::v1::Geometry means_;
+  v1::Kill kill_;
+  const v1::Geometry means_;
   absl::Time due_ = absl::InfiniteFuture();
   uint64_t events_ = 0;
   bool resumed_ = false;
@@ -52,8 +52,8 @@ class KillTrigger {
 
 // Where in its own story a testee was when it ended, by its events: "in_load",
 // "held:S3", "in_save", "after_commit", "in_step" or "at_end".
-std::string PlaceOfEnd(const std::vector<conformance::v1::Event>& events);
+std::string PlaceOfEnd(const std::vector<v1::Event>& events);
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_KILL_TRIGGER_H_

@@ -8,92 +8,88 @@
 #include "absl/strings/strip.h"
 #include "reprise/spec/vocabulary/v1/vocabulary.pb.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
-using conformance::v1::Event;
-using conformance::v1::HoldAt;
-using conformance::v1::Outcome;
-using conformance::v1::Point_Name;
+using v1::Event;
+using v1::HoldAt;
+using v1::Outcome;
+using v1::Point_Name;
 
 NamedEnd NameSignal(const EndFacts& facts) {
   const int number = *facts.end->signal;
   if (facts.planned_kill && facts.end->killed_by_owner) {
-    return {conformance::v1::OUTCOME_INTERRUPTED, "killed as planned"};
+    return {v1::OUTCOME_INTERRUPTED, "killed as planned"};
   }
   if (facts.term_sent && number == SIGTERM) {
-    return {conformance::v1::OUTCOME_INTERRUPTED,
-            "died of the SIGTERM that was planned"};
+    return {v1::OUTCOME_INTERRUPTED, "died of the SIGTERM that was planned"};
   }
-  return {conformance::v1::OUTCOME_FOREIGN_SIGNAL,
+  return {v1::OUTCOME_FOREIGN_SIGNAL,
           absl::StrCat("died of signal ", number, " (", strsignal(number),
                        "), which the harness did not send")};
 }
 
 NamedEnd NameExitZero(const EndFacts& facts) {
   if (!facts.events_expected) {
-    return {conformance::v1::OUTCOME_FINISHED, "exit code 0"};
+    return {v1::OUTCOME_FINISHED, "exit code 0"};
   }
   if (!facts.started) {
-    return {conformance::v1::OUTCOME_DIED_AT_START,
-            "exit code 0 before its StartEvent"};
+    return {v1::OUTCOME_DIED_AT_START, "exit code 0 before its StartEvent"};
   }
-  if (facts.finished) return {conformance::v1::OUTCOME_FINISHED, "finished"};
-  return {conformance::v1::OUTCOME_SHORT,
+  if (facts.finished) return {v1::OUTCOME_FINISHED, "finished"};
+  return {v1::OUTCOME_SHORT,
           "exit code 0, which means that all planned steps were done, but no "
           "EndEvent says \"finished\""};
 }
 
 NamedEnd NameExitCode(const EndFacts& facts) {
-  using namespace vocabulary::v1;  // NOLINT: the exit codes
+  using namespace ::reprise::vocabulary::v1;  // NOLINT: the exit codes
   const int code = *facts.end->exit_code;
   switch (code) {
     case EXIT_DONE:
       return NameExitZero(facts);
     case EXIT_BAD_REQUEST:
-      return {conformance::v1::OUTCOME_BAD_REQUEST,
+      return {v1::OUTCOME_BAD_REQUEST,
               "exit code 2: it takes the request for malformed"};
     case EXIT_UNSUPPORTED:
       if (facts.all_features_claimed) {
-        return {conformance::v1::OUTCOME_FALSE_CLAIM,
+        return {v1::OUTCOME_FALSE_CLAIM,
                 "exit code 10 (unsupported), but its description claims every "
                 "feature that the request relies on"};
       }
-      return {conformance::v1::OUTCOME_UNSUPPORTED,
+      return {v1::OUTCOME_UNSUPPORTED,
               "exit code 10: it does not support what was asked for"};
     case EXIT_CHECKPOINT_REJECTED:
-      return {conformance::v1::OUTCOME_CHECKPOINT_REJECTED,
+      return {v1::OUTCOME_CHECKPOINT_REJECTED,
               "exit code 11: it refused the checkpoint"};
     case EXIT_STOPPED_ON_REQUEST:
       if (facts.term_sent) {
-        return {conformance::v1::OUTCOME_STOPPED, "stopped on SIGTERM"};
+        return {v1::OUTCOME_STOPPED, "stopped on SIGTERM"};
       }
-      return {conformance::v1::OUTCOME_STOPPED_UNASKED,
+      return {v1::OUTCOME_STOPPED_UNASKED,
               "exit code 13 (stopped on request), but nobody asked"};
     case EXIT_SAVE_FAILED:
-      return {conformance::v1::OUTCOME_SAVE_FAILED,
-              "exit code 14: a save failed"};
+      return {v1::OUTCOME_SAVE_FAILED, "exit code 14: a save failed"};
     case EXIT_TRAINING_FAILED:
-      return {conformance::v1::OUTCOME_TRAINING_FAILED,
-              "exit code 12: training failed"};
+      return {v1::OUTCOME_TRAINING_FAILED, "exit code 12: training failed"};
     default:
       break;
   }
   // What a shell or a launcher makes of a child that died of SIGTERM.
   if (facts.term_sent && code == 128 + SIGTERM) {
-    return {conformance::v1::OUTCOME_INTERRUPTED,
+    return {v1::OUTCOME_INTERRUPTED,
             "exit code 143 after the SIGTERM that was planned"};
   }
   if (facts.events_expected && !facts.started) {
-    return {conformance::v1::OUTCOME_DIED_AT_START,
+    return {v1::OUTCOME_DIED_AT_START,
             absl::StrCat("exit code ", code, " before its StartEvent")};
   }
   if (code == EXIT_USAGE) {
-    return {conformance::v1::OUTCOME_USAGE,
+    return {v1::OUTCOME_USAGE,
             "exit code 1: usage, or an interpreter's way to say that the "
             "program crashed"};
   }
-  return {conformance::v1::OUTCOME_UNKNOWN_EXIT_CODE,
+  return {v1::OUTCOME_UNKNOWN_EXIT_CODE,
           absl::StrCat("exit code ", code, " is not in the table")};
 }
 
@@ -101,10 +97,10 @@ NamedEnd NameExitCode(const EndFacts& facts) {
 
 NamedEnd NameEnd(const EndFacts& facts) {
   if (!facts.start_failure.empty()) {
-    return {conformance::v1::OUTCOME_NOT_STARTED, facts.start_failure};
+    return {v1::OUTCOME_NOT_STARTED, facts.start_failure};
   }
   if (!facts.end.has_value()) {
-    return {conformance::v1::OUTCOME_HARNESS_ERROR,
+    return {v1::OUTCOME_HARNESS_ERROR,
             "the end of the process was not reported"};
   }
   const NamedEnd named =
@@ -113,7 +109,7 @@ NamedEnd NameEnd(const EndFacts& facts) {
   // written its lines.
   if (facts.torn_bytes > 0 && facts.end->exit_code.has_value() &&
       IsGood(named.outcome)) {
-    return {conformance::v1::OUTCOME_TORN_EVENT,
+    return {v1::OUTCOME_TORN_EVENT,
             absl::StrCat("the events file ends inside a line of ",
                          facts.torn_bytes, " bytes that begins with \"",
                          absl::CHexEscape(facts.torn_text), "\"")};
@@ -128,7 +124,7 @@ std::string EventOrder::Take(const Event& event, const HoldAt& hold) {
   if (event.has_held()) {
     // Held inside a load may come before the StartEvent, which tells its
     // result.
-    if (hold.point() == conformance::v1::POINT_UNSPECIFIED) {
+    if (hold.point() == v1::POINT_UNSPECIFIED) {
       return "a HeldEvent, but no hold was asked for";
     }
     if (event.held().point() != hold.point() ||
@@ -157,14 +153,12 @@ std::string EventOrder::Take(const Event& event, const HoldAt& hold) {
 }
 
 bool IsGood(Outcome outcome) {
-  return outcome == conformance::v1::OUTCOME_FINISHED ||
-         outcome == conformance::v1::OUTCOME_INTERRUPTED ||
-         outcome == conformance::v1::OUTCOME_STOPPED;
+  return outcome == v1::OUTCOME_FINISHED ||
+         outcome == v1::OUTCOME_INTERRUPTED || outcome == v1::OUTCOME_STOPPED;
 }
 
 std::string OutcomeText(Outcome outcome) {
-  return std::string(
-      absl::StripPrefix(conformance::v1::Outcome_Name(outcome), "OUTCOME_"));
+  return std::string(absl::StripPrefix(v1::Outcome_Name(outcome), "OUTCOME_"));
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

@@ -11,7 +11,7 @@
 #include "reprise/conformance/proto/v1/protocol.pb.h"
 #include "reprise/conformance/runner/v1/record.pb.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 // Facts about an end that no deadline or limit brought about.
 struct EndFacts {
@@ -30,7 +30,7 @@ struct EndFacts {
 };
 
 struct NamedEnd {
-  conformance::v1::Outcome outcome;
+  v1::Outcome outcome;
   std::string detail;
 };
 
@@ -42,8 +42,7 @@ class EventOrder {
  public:
   // The sentence about a violation, or empty. `hold` without a point: no hold
   // was asked for.
-  std::string Take(const conformance::v1::Event& event,
-                   const conformance::v1::HoldAt& hold);
+  std::string Take(const v1::Event& event, const v1::HoldAt& hold);
 
   bool started() const { return started_; }
   bool ended() const { return ended_; }
@@ -57,11 +56,11 @@ class EventOrder {
 };
 
 // FINISHED, INTERRUPTED and STOPPED: what a case can go on from.
-bool IsGood(conformance::v1::Outcome outcome);
+bool IsGood(v1::Outcome outcome);
 
 // "GARBAGE_EVENTS" of OUTCOME_GARBAGE_EVENTS.
-std::string OutcomeText(conformance::v1::Outcome outcome);
+std::string OutcomeText(v1::Outcome outcome);
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_OUTCOME_H_

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
 // Reads a whole file of /proc, which knows no size beforehand.
@@ -90,4 +90,4 @@ std::vector<ProcessInfo> ProcessesMarked(const std::string& entry) {
   return found;
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

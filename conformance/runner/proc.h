@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace reprise {
+namespace reprise::conformance {
 
 struct ProcessInfo {
   pid_t pid = 0;
@@ -28,6 +28,6 @@ std::vector<ProcessInfo> DescendantsOf(pid_t root);
 // environment of another user's process cannot be read.
 std::vector<ProcessInfo> ProcessesMarked(const std::string& entry);
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_PROC_H_

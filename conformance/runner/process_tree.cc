@@ -18,7 +18,7 @@
 #include "conformance/runner/guardian.h"
 #include "conformance/runner/proc.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
 // A file descriptor that is closed with its scope.
@@ -231,4 +231,4 @@ bool ProcessTree::WaitUntilGone(absl::Duration patience) {
   return trouble_.empty();
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

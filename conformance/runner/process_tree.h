@@ -45,7 +45,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 // How a process ended.
 struct ProcessEnd {
@@ -124,6 +124,6 @@ class ProcessTree {
   std::string trouble_;
 };
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_PROCESS_TREE_H_

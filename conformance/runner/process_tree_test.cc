@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
 using ::testing::ElementsAre;
@@ -202,4 +202,4 @@ TEST(ProcessTree, StartsTheProcessWithNothingInherited) {
 }
 
 }  // namespace
-}  // namespace reprise
+}  // namespace reprise::conformance

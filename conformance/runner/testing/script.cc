@@ -13,7 +13,7 @@
 #include "conformance/runner/environment.h"
 #include "conformance/runner/proc.h"
 
-namespace reprise {
+namespace reprise::conformance {
 namespace {
 
 constexpr char kPrelude[] = R"sh(
@@ -83,4 +83,4 @@ void WriteFile(const std::string& path, absl::string_view text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-}  // namespace reprise
+}  // namespace reprise::conformance

@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "conformance/runner/attempt.h"
 
-namespace reprise {
+namespace reprise::conformance {
 
 // A new empty folder of this test.
 std::string FreshFolder(absl::string_view name);
@@ -32,6 +32,6 @@ bool NoneMarkedSoon(const std::string& entry);
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, absl::string_view text);
 
-}  // namespace reprise
+}  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_RUNNER_TESTING_SCRIPT_H_
