@@ -137,7 +137,8 @@ class ProfilePlanner {
     return plan;
   }
 
-  static void Add(CasePlan* plan, const Kill& kill) {
+  void Add(CasePlan* plan, Kill kill) const {
+    if (kill.has_step()) kill.set_step(std::min(kill.step(), LastKillable()));
     *plan->add_attempts()->mutable_kill() = kill;
   }
   // The last attempt goes to the end.
@@ -162,9 +163,11 @@ class ProfilePlanner {
                        [&](const CasePlan& one) { return one.name() == name; });
   }
 
-  // A kill in the last step could come after the testee's last event.
+  // The last sixteenth of a run is left alone: its steps may be over before a
+  // signal arrives.
   uint64_t LastKillable() const {
-    return geometry_.steps() > 1 ? geometry_.steps() - 1 : 1;
+    const uint64_t steps = geometry_.steps();
+    return std::max<uint64_t>(1, steps - std::max<uint64_t>(1, steps / 16));
   }
 
   // A few steps behind `save`, before the next save and the end of the run.
@@ -224,8 +227,8 @@ class ProfilePlanner {
     if (!one.end_known) {
       return LeaveOut(name, name, "its step events do not tell where it ends");
     }
-    if (one.last >= geometry_.steps()) {
-      return LeaveOut(name, name, "it ends with the run");
+    if (one.last >= LastKillable()) {
+      return LeaveOut(name, name, "it ends with the run, or nearly so");
     }
     Seeded random = For(name);
     CasePlan plan =
@@ -351,10 +354,12 @@ class ProfilePlanner {
           LeaveOut(name, "", "the run has fewer than two saves");
           continue;
         }
-        // Pruning begins only when there is something to prune.
-        const int low = point >= v1::S7 ? std::max(0, saves - 2) : 0;
-        const int index = random.Between(low, saves - 2);
-        Add(&plan, KillHeld(point, geometry_.saves(index)));
+        // Only the testee knows which save prunes: the first that does.
+        Add(&plan,
+            KillHeld(point, point == v1::S8
+                                ? std::nullopt
+                                : std::optional<uint64_t>(geometry_.saves(
+                                      random.Between(0, saves - 2)))));
       } else if (point == v1::EVALUATION) {
         if (geometry_.evaluations_size() == 0) {
           LeaveOut(name, "", "the run evaluates nothing");
