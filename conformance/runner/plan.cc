@@ -255,27 +255,41 @@ class ProfilePlanner {
   // Three kills in one epoch: what is wrong after a resume often shows only
   // when it was saved and resumed again.
   void SecondResume(size_t epoch) {
-    const std::string name = "second_resume";
     for (size_t i = 0; i < epochs_.size(); ++i) {
       // The wanted epoch first, then any that is long enough.
       const size_t at = (epoch + i) % epochs_.size();
       const std::vector<uint64_t> saves = SavesInside(geometry_, epochs_[at]);
       if (saves.size() < 2) continue;
-      Seeded random = For(name);
-      CasePlan plan = New(name, name, "resume twice and more inside an epoch");
-      const size_t first = random.Between(0, saves.size() - 2);
-      const size_t second = random.Between(first + 1, saves.size() - 1);
-      const uint64_t spacing = SaveSpacing(geometry_);
-      Add(&plan, KillAfterStep(BehindSave(saves[first], spacing, &random),
-                               random.Share()));
-      const uint64_t step = BehindSave(saves[second], spacing, &random);
-      Add(&plan, KillAfterStep(step, random.Share()));
-      // Once more without a save in between, when there is room.
-      Add(&plan,
-          KillAfterStep(std::min(step + 1, LastKillable()), random.Share()));
-      return Keep(plan);
+      return KillTwice(saves, SaveSpacing(geometry_), /*save_every=*/0);
     }
-    LeaveOut(name, name, "no epoch has two saves inside");
+    // No epoch has two saves inside: ask for more of them.
+    const Epoch& one = epochs_[epoch];
+    const uint64_t spacing = (one.last - one.first + 1) / 4;
+    std::vector<uint64_t> saves;
+    for (uint64_t save = spacing; spacing > 0 && save < one.last;
+         save += spacing) {
+      if (save >= one.first) saves.push_back(save);
+    }
+    if (saves.size() >= 2) return KillTwice(saves, spacing, spacing);
+    LeaveOut("second_resume", "second_resume",
+             "the epochs are too short for two saves");
+  }
+
+  // Kills behind two of the saves, and once more behind the second.
+  void KillTwice(const std::vector<uint64_t>& saves, uint64_t spacing,
+                 uint64_t save_every) {
+    const std::string name = "second_resume";
+    Seeded random = For(name);
+    CasePlan plan = New(name, name, "resume twice and more inside an epoch");
+    if (save_every > 0) plan.mutable_request()->set_save_every(save_every);
+    const size_t first = random.Between(0, saves.size() - 2);
+    const size_t second = random.Between(first + 1, saves.size() - 1);
+    Add(&plan, KillAfterStep(BehindSave(saves[first], spacing, &random),
+                             random.Share()));
+    const uint64_t step = BehindSave(saves[second], spacing, &random);
+    Add(&plan, KillAfterStep(step, random.Share()));
+    Add(&plan, KillAfterStep(step + 1, random.Share()));
+    Keep(plan);
   }
 
   void MidAccumulation() {

@@ -145,6 +145,16 @@ TEST_P(PlanOfSeed, C13_ResumesAtLeastTwiceInsideOneEpoch) {
   EXPECT_FALSE(plan.attempts(3).has_kill());
 }
 
+TEST_P(PlanOfSeed, C13_AsksForMoreSavesWhereAnEpochHasFewerThanTwo) {
+  const auto profiles =
+      Planned(Description(), T0(60, 20, 10), {uint64_t(GetParam()), 1000});
+  const CasePlan& plan = Find(profiles[0], "second_resume");
+  EXPECT_EQ(plan.request().save_every(), 5);
+  ASSERT_EQ(plan.attempts_size(), 4);
+  EXPECT_GT(plan.attempts(0).kill().step(), 20);
+  EXPECT_LT(plan.attempts(1).kill().step(), 40);
+}
+
 TEST_P(PlanOfSeed, StaysInsideItsBudget) {
   for (const uint64_t kills : {0, 1, 2, 5, 20, 60, 200}) {
     const auto profiles = Planned(Able(), T0(), {uint64_t(GetParam()), kills});
