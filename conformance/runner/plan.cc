@@ -309,6 +309,26 @@ class ProfilePlanner {
       }
       Keep(plan);
     }
+    if (HasFeature(description_, "save_at_micro") && spacing > 0) {
+      // A checkpoint inside a step, and a kill before the one at its boundary.
+      const std::string name = "mid_accumulation_saved";
+      Seeded random = For(name);
+      CasePlan plan = New(name, "mid_accumulation",
+                          "resume from a checkpoint between two micro-steps");
+      const uint32_t micro = random.Between(1, kAccumulation - 1);
+      v1::Setting* setting = plan.mutable_request()->add_settings();
+      setting->set_name("save_at_micro");
+      setting->set_value(absl::StrCat(micro));
+      plan.mutable_request()->add_required_features("save_at_micro");
+      const uint64_t step = Save(&random);
+      if (HasHold(description_, v1::P2)) {
+        Add(&plan, KillHeld(v1::P2, step, micro));
+      } else {
+        // Its save is one of the boundary before, inside the step.
+        Add(&plan, KillAt(Kill::AFTER_COMMIT, step > 1 ? step - 1 : 1, 0));
+      }
+      Keep(plan);
+    }
     const std::string name = "mid_accumulation_term";
     Seeded random = For(name);
     CasePlan plan = New(name, name, "SIGTERM between two micro-steps");

@@ -266,6 +266,21 @@ TEST(Plan, HoldsBetweenMicroStepsWhenTheTesteeCan) {
             Kill::TERM);
 }
 
+TEST(Plan, C10_ResumesFromACheckpointInsideAStepWhenThereAreSuch) {
+  Description description = Able();
+  description.add_features("save_at_micro");
+  const auto profiles = Planned(description, T0(), {1, 1000});
+  const CasePlan& plan = Find(profiles[1], "mid_accumulation_saved");
+  EXPECT_EQ(plan.grid_point(), "mid_accumulation");
+  const v1::HoldAt& hold = plan.attempts(0).kill().hold();
+  EXPECT_EQ(hold.step() % 10, 0) << "a step whose boundary is saved";
+  ASSERT_EQ(plan.request().settings_size(), 1);
+  EXPECT_EQ(plan.request().settings(0).value(), std::to_string(hold.micro()))
+      << "after the checkpoint inside the step, before its boundary";
+  EXPECT_THAT(Names(Planned(Able(), T0(), {1, 1000})[1]),
+              Not(Contains("mid_accumulation_saved")));
+}
+
 TEST(Plan, PlacesOverflowsBeforeASaveAndBehindOne) {
   ProfilePlan profile;
   PlaceOverflows(T0(), &profile);
