@@ -1,3 +1,5 @@
+// One file, though a long one: the order in which the parts of a campaign
+// follow each other, top to bottom; the parts themselves are elsewhere.
 #include "conformance/runner/campaign.h"
 
 #include <algorithm>

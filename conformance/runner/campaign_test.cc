@@ -293,7 +293,7 @@ TEST(Campaign, StopsWhenItsTimeIsOverAndListsWhatWasNotRun) {
   EXPECT_LT(absl::Now() - began, absl::Seconds(20));
   EXPECT_TRUE(result->record.stopped_early());
   EXPECT_FALSE(result->complete());
-  EXPECT_THAT(Summary(*result), HasSubstr("the time was over"));
+  EXPECT_EQ(result->record.reason(), "the time was over");
 }
 
 TEST(Campaign, RefusesAFolderThatIsNotEmpty) {
@@ -479,7 +479,7 @@ void WaitForFile(const std::string& path) {
 class KilledCampaign : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Signals, KilledCampaign,
                          testing::Values(SIGKILL, SIGINT, SIGTERM, SIGHUP,
-                                         SIGSEGV));
+                                         SIGUSR1));
 
 TEST_P(KilledCampaign, LeavesNoProcess) {
   const std::string mark = absl::StrCat("REPRISE_TEST_KILLED=", GetParam());
@@ -490,7 +490,7 @@ TEST_P(KilledCampaign, LeavesNoProcess) {
   kill(binary, GetParam());
   const int status = WaitFor(binary);
   EXPECT_TRUE(NoneMarkedSoon(mark));
-  if (GetParam() == SIGKILL || GetParam() == SIGSEGV) {
+  if (GetParam() == SIGKILL || GetParam() == SIGUSR1) {
     EXPECT_TRUE(WIFSIGNALED(status));
   } else {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 13) << status;
