@@ -170,20 +170,12 @@ int Train(const CommandLine& line, const TrainerConfig& config,
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
     run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
-    if (state->attempted >= config.run().steps()) {
-      absl::PrintF(
-          "The run is finished: %d of %d steps. Nothing to do "
-          "(--fresh starts again).\n",
-          state->attempted, config.run().steps());
-      return ExitCode::EXIT_DONE;
-    }
     auto moved = store->ResumeFrom(*from, run.attempt);
     if (!moved.ok())
       return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     for (const std::string& name : *moved) {
       absl::PrintF(
-          "Moved %s to abandoned/%d: it lies beyond the step resumed "
-          "from\n",
+          "Moved %s to abandoned/%d: it lies beyond the step resumed from\n",
           name, run.attempt);
     }
   } else {
@@ -201,6 +193,13 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   parts.evaluation_pending =
       EvaluationPending(config, state->attempted, *metrics);
   if (from.has_value()) parts.saved_step = state->attempted;
+  if (state->attempted >= config.run().steps() && !parts.evaluation_pending) {
+    absl::PrintF(
+        "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
+        "again).\n",
+        state->attempted, config.run().steps());
+    return ExitCode::EXIT_DONE;
+  }
   absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
                from.has_value() ? "Going" : "Starting", state->attempted,
                config.run().steps(), run.attempt, config.precision().mode(),
@@ -248,6 +247,11 @@ int Main(int argc, char** argv) {
   if (asked->run().device() == "cuda") {
     if (auto s = LoadCudaBackend(); !s.ok()) {
       return Report({ExitCode::EXIT_UNSUPPORTED, s});
+    }
+  }
+  if (new_folder && asked->data().name() == "fashion_mnist") {
+    if (auto found = FindFashionMnist(line->data_dir); !found.ok()) {
+      return Report({ExitCode::EXIT_BAD_REQUEST, found.status()});
     }
   }
 

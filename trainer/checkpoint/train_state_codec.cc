@@ -212,8 +212,35 @@ Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
   return snapshot;
 }
 
+namespace {
+
+// Refuses, by name, whatever the file leaves out. Moments that are not there
+// yet are right exactly before the first applied step.
+absl::Status CheckPresence(const Snapshot& snapshot) {
+  for (const ItemRecord& record : snapshot.inventory) {
+    if (record.presence == Presence::PRESENCE_OMITTED) {
+      return MakeRefusal(
+          Refusal::MISSING_ITEM,
+          absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",
+                       record.reason, "); training cannot go on as it was"));
+    }
+    if (record.presence == Presence::PRESENCE_EMPTY && snapshot.schedule &&
+        snapshot.schedule->position > 0) {
+      return MakeRefusal(
+          Refusal::MISSING_ITEM,
+          absl::StrCat(TextOf(record.item), ": the checkpoint says that there ",
+                       "is none yet, after ", snapshot.schedule->position,
+                       " applied steps"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status RestoreState(const Snapshot& snapshot,
                           const WarmupCosine& schedule, TrainState* state) {
+  if (auto s = CheckPresence(snapshot); !s.ok()) return s;
   if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
     return MakeRefusal(Refusal::MISSING_ITEM,
                        "optim, sched or sampler: not in the checkpoint, which "
