@@ -260,6 +260,9 @@ int Main(int argc, char** argv) {
     return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
   absl::PrintF("Run folder %s\n", line->run_dir);
+  for (const std::string& notice : store.TakeNotices()) {
+    absl::PrintF("%s\n", notice);
+  }
 
   // Where to go on.
   std::optional<LoadedCheckpoint> from;

@@ -222,6 +222,9 @@ absl::Status TrainLoop::Save() {
   saved_step_ = state_.attempted;
   parts_.progress->Print(absl::StrCat("Saved step ", state_.attempted));
   auto removed = parts_.store->Prune();
+  for (const std::string& notice : parts_.store->TakeNotices()) {
+    parts_.progress->Print(notice);
+  }
   return removed.status();
 }
 
