@@ -10,6 +10,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
+#include "absl/flags/usage_config.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -109,6 +110,11 @@ void Take(const absl::Flag<absl::optional<T>>& flag, const char* path,
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   absl::SetProgramUsageMessage(kUsage);
+  absl::FlagsUsageConfig usage;
+  usage.contains_help_flags = [](absl::string_view file) {
+    return absl::EndsWith(file, "trainer/flags.cc");
+  };
+  absl::SetFlagsUsageConfig(usage);
   std::vector<std::string> arguments = JoinSetFlags(argc, argv);
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(&argument[0]);
@@ -130,7 +136,10 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   if (const std::string file = Absolute(absl::GetFlag(FLAGS_config));
       !file.empty()) {
     auto given = LoadTextFile(file);
-    if (!given.ok()) return given.status();
+    if (!given.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--config: ", given.status().message()));
+    }
     line.given = *std::move(given);
   }
   for (const std::string& assignment : absl::GetFlag(FLAGS_set)) {

@@ -67,10 +67,9 @@ absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
 }
 
 void PrintRestored(const LoadedCheckpoint& checkpoint) {
-  std::printf("Restored from %s:\n", checkpoint.path.c_str());
+  absl::PrintF("Restored from %s:\n", checkpoint.path);
   for (const RestoredItem& row : DescribeRestored(checkpoint.snapshot)) {
-    std::printf("  %-22s %-15s %s\n", row.item.c_str(), row.presence.c_str(),
-                row.value.c_str());
+    absl::PrintF("  %-22s %-15s %s\n", row.item, row.presence, row.value);
   }
 }
 
@@ -163,30 +162,21 @@ int Train(const CommandLine& line, const TrainerConfig& config,
     const ResumePromise promise =
         PromiseFor(*from->snapshot.environment, run.environment);
     run.environment.level = promise.level;
-    std::printf("Resume level %s: %s\n", TextOf(promise.level).c_str(),
-                promise.reason.c_str());
+    absl::PrintF("Resume level %s: %s\n", TextOf(promise.level),
+                 promise.reason);
     auto attempt = store->NextAttempt(from);
     if (!attempt.ok())
       return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
     run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
-    if (state->attempted >= config.run().steps()) {
-      std::printf(
-          "The run is finished: %d of %d steps. Nothing to do "
-          "(--fresh starts again).\n",
-          static_cast<int>(state->attempted),
-          static_cast<int>(config.run().steps()));
-      return ExitCode::EXIT_DONE;
-    }
     auto moved = store->ResumeFrom(*from, run.attempt);
     if (!moved.ok())
       return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     for (const std::string& name : *moved) {
-      std::printf(
-          "Moved %s to abandoned/%d: it lies beyond the step resumed "
-          "from\n",
-          name.c_str(), static_cast<int>(run.attempt));
+      absl::PrintF(
+          "Moved %s to abandoned/%d: it lies beyond the step resumed from\n",
+          name, run.attempt);
     }
   } else {
     run.run_id = DrawRunId();
@@ -203,26 +193,29 @@ int Train(const CommandLine& line, const TrainerConfig& config,
   parts.evaluation_pending =
       EvaluationPending(config, state->attempted, *metrics);
   if (from.has_value()) parts.saved_step = state->attempted;
-  std::printf("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
-              from.has_value() ? "Going" : "Starting",
-              static_cast<int>(state->attempted),
-              static_cast<int>(config.run().steps()),
-              static_cast<int>(run.attempt), config.precision().mode().c_str(),
-              config.run().device().c_str(), at::get_num_threads());
+  if (state->attempted >= config.run().steps() && !parts.evaluation_pending) {
+    absl::PrintF(
+        "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
+        "again).\n",
+        state->attempted, config.run().steps());
+    return ExitCode::EXIT_DONE;
+  }
+  absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
+               from.has_value() ? "Going" : "Starting", state->attempted,
+               config.run().steps(), run.attempt, config.precision().mode(),
+               config.run().device(), at::get_num_threads());
 
   const TrainOutcome outcome = TrainLoop(parts, &*state).Run();
   progress.Finish();
   switch (outcome.end) {
     case TrainOutcome::End::kFinished:
-      std::printf("Finished: %d steps (%d skipped), test accuracy %.2f %%\n",
-                  static_cast<int>(state->attempted),
-                  static_cast<int>(state->skipped),
-                  100 * outcome.accuracy.value_or(0));
+      absl::PrintF("Finished: %d steps (%d skipped), test accuracy %.2f %%\n",
+                   state->attempted, state->skipped,
+                   100 * outcome.accuracy.value_or(0));
       return ExitCode::EXIT_DONE;
     case TrainOutcome::End::kStopped:
-      std::printf("Stopped by %s at step %d; start again to go on\n",
-                  StopRequest::Name().c_str(),
-                  static_cast<int>(state->attempted));
+      absl::PrintF("Stopped by %s at step %d; start again to go on\n",
+                   StopRequest::Name(), state->attempted);
       return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
       return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
@@ -256,12 +249,17 @@ int Main(int argc, char** argv) {
       return Report({ExitCode::EXIT_UNSUPPORTED, s});
     }
   }
+  if (new_folder && asked->data().name() == "fashion_mnist") {
+    if (auto found = FindFashionMnist(line->data_dir); !found.ok()) {
+      return Report({ExitCode::EXIT_BAD_REQUEST, found.status()});
+    }
+  }
 
   auto opened = CheckpointStore::Open(line->run_dir, {});
   if (!opened.ok())
     return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
   CheckpointStore& store = **opened;
-  std::printf("Run folder %s\n", line->run_dir.c_str());
+  absl::PrintF("Run folder %s\n", line->run_dir);
 
   // Where to go on.
   std::optional<LoadedCheckpoint> from;
@@ -275,10 +273,9 @@ int Main(int argc, char** argv) {
     if (!moved.ok())
       return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
     if (!moved->empty()) {
-      std::printf(
+      absl::PrintF(
           "--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
-          static_cast<int>(moved->size()), line->run_dir.c_str(),
-          static_cast<int>(attempt));
+          moved->size(), line->run_dir, attempt);
     }
   } else {
     auto newest = store.NewestVerified();
@@ -286,8 +283,7 @@ int Main(int argc, char** argv) {
       return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, newest.status()});
     }
     for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
-      std::printf("Passed over %s: %s\n", entry.name.c_str(),
-                  std::string(entry.reason.message()).c_str());
+      absl::PrintF("Passed over %s: %s\n", entry.name, entry.reason.message());
     }
     from = std::move(newest->checkpoint);
   }
@@ -304,8 +300,8 @@ int Main(int argc, char** argv) {
     config = std::move(merged->config);
     changes = std::move(merged->changes);
     for (const ConfigChange& change : changes) {
-      std::printf("Changed on resume: %s from %s to %s\n", change.path.c_str(),
-                  change.old_value.c_str(), change.new_value.c_str());
+      absl::PrintF("Changed on resume: %s from %s to %s\n", change.path,
+                   change.old_value, change.new_value);
     }
     if (config.run().device() == "cuda") {
       if (auto s = LoadCudaBackend(); !s.ok()) {

@@ -60,9 +60,12 @@ TrainOutcome TrainLoop::Run() {
     if (evaluation_pending) {
       auto accuracy = Evaluate();
       if (!accuracy.ok()) return Failed(accuracy.status());
-      if (accuracy->has_value()) outcome.accuracy = *accuracy;
+      outcome.accuracy = *accuracy;
+      evaluation_pending = !accuracy->has_value();
     }
-    const bool finished = state_.attempted >= parts_.config->run().steps();
+    // An evaluation that a stop request cut short is still owed.
+    const bool finished =
+        !evaluation_pending && state_.attempted >= parts_.config->run().steps();
     const bool stopped = StopRequest::Requested();
     const bool due = state_.attempted > 0 &&
                      state_.attempted % parts_.config->run().save_every() == 0;
@@ -217,6 +220,7 @@ absl::Status TrainLoop::Save() {
       parts_.store->Save(CaptureState(state_, parts_.schedule, parts_.run));
   if (!digest.ok()) return digest.status();
   saved_step_ = state_.attempted;
+  parts_.progress->Print(absl::StrCat("Saved step ", state_.attempted));
   auto removed = parts_.store->Prune();
   return removed.status();
 }

@@ -212,8 +212,35 @@ Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
   return snapshot;
 }
 
+namespace {
+
+// Refuses, by name, whatever the file leaves out. Moments that are not there
+// yet are right exactly before the first applied step.
+absl::Status CheckPresence(const Snapshot& snapshot) {
+  for (const ItemRecord& record : snapshot.inventory) {
+    if (record.presence == Presence::PRESENCE_OMITTED) {
+      return MakeRefusal(
+          Refusal::MISSING_ITEM,
+          absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",
+                       record.reason, "); training cannot go on as it was"));
+    }
+    if (record.presence == Presence::PRESENCE_EMPTY && snapshot.schedule &&
+        snapshot.schedule->position > 0) {
+      return MakeRefusal(
+          Refusal::MISSING_ITEM,
+          absl::StrCat(TextOf(record.item), ": the checkpoint says that there ",
+                       "is none yet, after ", snapshot.schedule->position,
+                       " applied steps"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status RestoreState(const Snapshot& snapshot,
                           const WarmupCosine& schedule, TrainState* state) {
+  if (auto s = CheckPresence(snapshot); !s.ok()) return s;
   if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
     return MakeRefusal(Refusal::MISSING_ITEM,
                        "optim, sched or sampler: not in the checkpoint, which "
@@ -308,8 +335,14 @@ absl::Status RestoreState(const Snapshot& snapshot,
 
 namespace {
 
-// The value of `item` in one line, or the empty text for items whose value is
-// said by another.
+std::string ConfigValue(const Snapshot& s, absl::string_view path) {
+  for (const ConfigField& field : s.config) {
+    if (field.path == path) return field.value;
+  }
+  return "";
+}
+
+// The value of `item` in one line; empty for an item that has none.
 std::string Describe(const Snapshot& s, Item item) {
   const OptimizerState& optim = *s.optimizer;
   switch (item) {
@@ -334,8 +367,23 @@ std::string Describe(const Snapshot& s, Item item) {
       return absl::StrCat("of ", optim.states.size(), " parameters");
     case Item::OPTIM_STEP:
       return optim.states.empty() ? "0" : absl::StrCat(optim.states[0].step);
+    case Item::MODE:
+      return "training";
+    case Item::OPTIM_IDENTITY:
+      return "state belongs to parameter names";
     case Item::SCHED_DEFINITION:
-      return s.schedule->form;
+      return absl::StrFormat("%s, warm-up %d, final fraction %g",
+                             s.schedule->form, s.schedule->warmup,
+                             s.schedule->final_fraction);
+    case Item::SCHED_UNIT:
+      return "applied steps";
+    case Item::SCHED_HORIZON:
+      return absl::StrCat(s.schedule->horizon);
+    case Item::SCHED_BASE:
+      return absl::StrJoin(optim.groups, ", ",
+                           [](std::string* out, const ParameterGroup& g) {
+                             absl::StrAppend(out, "lr ", g.base_lr);
+                           });
     case Item::SCHED_POSITION:
       return absl::StrFormat("%d of %d applied steps", s.schedule->position,
                              s.schedule->horizon);
@@ -350,8 +398,20 @@ std::string Describe(const Snapshot& s, Item item) {
       return s.scaler ? absl::StrFormat("%d of %d", s.scaler->growth_tracker,
                                         s.scaler->growth_interval)
                       : "";
+    case Item::SCALER_CONFIG:
+      return s.scaler ? absl::StrFormat("growth %g, backoff %g",
+                                        s.scaler->growth_factor,
+                                        s.scaler->backoff_factor)
+                      : "";
     case Item::SAMPLER_ALGORITHM:
       return s.sampler->algorithm;
+    case Item::SAMPLER_SEED:
+      return absl::StrCat(s.sampler->seed);
+    case Item::SAMPLER_ORDER:
+      return "a function of seed and epoch";
+    case Item::DATA_BATCH:
+      return absl::StrFormat("%d of %d samples", s.sampler->batch_size,
+                             s.sampler->dataset_size);
     case Item::SAMPLER_CURSOR: {
       const uint64_t per_epoch =
           s.sampler->dataset_size / s.sampler->batch_size;
@@ -367,6 +427,12 @@ std::string Describe(const Snapshot& s, Item item) {
         }
       }
       return "";
+    case Item::CLIP:
+      return ConfigValue(s, "optimizer.clip_norm");
+    case Item::PRECISION_FLAGS:
+      return absl::StrCat("autocast ", s.environment->autocast_dtype,
+                          s.environment->deterministic ? ", deterministic" : "",
+                          s.environment->allow_tf32 ? ", TF32" : "");
     case Item::COUNTERS_STEP:
       return absl::StrFormat("%d attempted, %d skipped", s.step,
                              s.step - s.schedule->position);

@@ -41,17 +41,6 @@ std::string ManifestOf(const std::string& folder, uint64_t step) {
   return CheckpointFolder(folder, step) + kManifest;
 }
 
-// The run in `folder` is over: is it the uninterrupted one?
-void ExpectUninterrupted(const std::string& folder) {
-  const Uninterrupted& expected = UninterruptedSmallRun("fp16");
-  const auto records = ReadMetrics(folder);
-  ASSERT_TRUE(records.ok()) << records.status();
-  EXPECT_THAT(Compare(expected.steps, *records), IsEmpty());
-  const auto end = ReadCheckpoint(CheckpointFolder(folder, kSmallRunSteps));
-  ASSERT_TRUE(end.ok()) << end.status();
-  EXPECT_THAT(CompareState(expected.end, end->snapshot), IsEmpty());
-}
-
 // Trains the run in `folder` on to its end, which must be the uninterrupted
 // one. Returns what the trainer said.
 std::string TrainToTheEnd(const std::string& folder) {

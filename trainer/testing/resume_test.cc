@@ -29,28 +29,13 @@ namespace reprise {
 namespace {
 
 using ::testing::AnyOf;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 // A kill that comes too late, because the machine was busy, proves nothing: the
 // run is tried again, so many times.
 constexpr int kRounds = 10;
-
-// The run in `folder` is over: is it the uninterrupted one?
-void ExpectUninterrupted(const std::string& folder,
-                         const std::string& precision) {
-  const Uninterrupted& expected = UninterruptedSmallRun(precision);
-  const auto records = ReadMetrics(folder);
-  ASSERT_TRUE(records.ok()) << records.status();
-  EXPECT_THAT(Compare(expected.steps, *records), IsEmpty());
-  const auto end = ReadCheckpoint(CheckpointFolder(folder, kSmallRunSteps));
-  ASSERT_TRUE(end.ok()) << end.status();
-  EXPECT_THAT(CompareState(expected.end, end->snapshot), IsEmpty());
-  EXPECT_THAT(Entries(folder), Not(Contains(StartsWith(".tmp-"))));
-}
 
 // Starts the trainer and kills it once it has recorded `step`. False when it
 // came to its end before.

@@ -11,10 +11,17 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "trainer/testing/run_files.h"
 #include "trainer/testing/trainer_process.h"
 
 namespace reprise {
+
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
 
@@ -71,6 +78,18 @@ const Uninterrupted& UninterruptedSmallRun(const std::string& precision) {
   EXPECT_TRUE(end.ok()) << end.status();
   if (end.ok()) run->end = std::move(end->snapshot);
   return *run;
+}
+
+void ExpectUninterrupted(const std::string& folder,
+                         const std::string& precision) {
+  const Uninterrupted& expected = UninterruptedSmallRun(precision);
+  const auto records = ReadMetrics(folder);
+  ASSERT_TRUE(records.ok()) << records.status();
+  EXPECT_THAT(Compare(expected.steps, *records), IsEmpty());
+  const auto end = ReadCheckpoint(CheckpointFolder(folder, kSmallRunSteps));
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_THAT(CompareState(expected.end, end->snapshot), IsEmpty());
+  EXPECT_THAT(Entries(folder), Not(Contains(StartsWith(".tmp-"))));
 }
 
 std::string RunAsOfStep(const std::string& precision, uint64_t step,

@@ -40,6 +40,12 @@ struct Uninterrupted {
 };
 const Uninterrupted& UninterruptedSmallRun(const std::string& precision);
 
+// Expects that the run in `folder`, which is over, is the uninterrupted one:
+// every record of every attempt, the whole state in the last checkpoint, and
+// nothing half done left behind.
+void ExpectUninterrupted(const std::string& folder,
+                         const std::string& precision = "fp16");
+
 // Copies the uninterrupted run as it was when the checkpoint of `step` had just
 // been committed: the records up to it and the newest `checkpoints`. Returns
 // the folder.
