@@ -243,6 +243,8 @@ TEST_F(CheckpointStoreTest, E10_SymbolicLinksAreRefused) {
   ASSERT_EQ(symlink(elsewhere.c_str(), Path("step-000000000060").c_str()), 0);
   EXPECT_EQ(RefusalOf(ReadCheckpoint(Path("step-000000000060")).status()),
             Refusal::NOT_A_CHECKPOINT);
+  EXPECT_EQ(RefusalOf(ReadCheckpoint(Path("step-000000000060/")).status()),
+            Refusal::NOT_A_CHECKPOINT);
   ASSERT_TRUE(ReadCheckpoint(elsewhere).ok());
   // The manifest itself as a link.
   ASSERT_EQ(unlink(Path("step-000000000060").c_str()), 0);

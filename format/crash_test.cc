@@ -56,6 +56,11 @@ class CrashTest : public ::testing::Test {
     auto entries = survived->List(kRun);
     EXPECT_TRUE(entries.ok()) << entries.status();
     for (const FolderEntry& entry : *entries) {
+      if (entry.name[0] == 's') {
+        auto read =
+            ReadCheckpoint(absl::StrCat(kRun, "/", entry.name), survived);
+        EXPECT_TRUE(read.ok()) << read.status();
+      }
       EXPECT_TRUE(entry.name == "lock" || entry.name == "latest" ||
                   entry.name == "abandoned" || entry.name[0] == 's')
           << entry.name;

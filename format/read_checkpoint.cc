@@ -49,8 +49,9 @@ absl::Status CheckName(const std::string& path, const Snapshot& snapshot) {
 
 }  // namespace
 
-absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& path,
+absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& given_path,
                                                 FileSystem* file_system) {
+  const std::string path = WithoutTrailingSlashes(given_path);
   absl::Status status = CheckFolder(path, file_system);
   if (!status.ok()) return status;
   const std::string manifest_path = JoinPath(path, kManifestName);

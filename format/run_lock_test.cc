@@ -147,7 +147,7 @@ pid_t InChild(const std::function<int()>& body) {
 }
 
 TEST_F(RunLockTest, C30_ContendingProcessesNeverLoseACheckpoint) {
-  constexpr int kSavesEach = 100;
+  constexpr int kSavesEach = 50;
   auto contend = [this]() -> int {
     CheckpointStore::Options options;
     options.keep_last = 2;

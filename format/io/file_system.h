@@ -145,6 +145,9 @@ absl::Status CreateFoldersDurably(FileSystem* file_system,
 
 // "folder/name"; `folder` may be empty (the current one) or end in a slash.
 std::string JoinPath(absl::string_view folder, absl::string_view name);
+// `path` without slashes at its end: with them, even calls that do not follow
+// symbolic links follow a last one.
+std::string WithoutTrailingSlashes(absl::string_view path);
 // What `path` lies in: "a" of "a/b", "." of "b", "/" of "/b".
 std::string ParentFolder(absl::string_view path);
 // The last component: "b" of "a/b" and of "a/b/".

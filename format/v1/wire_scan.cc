@@ -65,6 +65,11 @@ class Scanner {
         return Refuse(Refusal::CORRUPT,
                       absl::StrCat("field number ", number, " is impossible"));
       }
+      if (wire_type != kVarint && wire_type != kFixed64 &&
+          wire_type != kLengthDelimited && wire_type != kFixed32) {
+        return Refuse(Refusal::CORRUPT,
+                      absl::StrCat("wire type ", wire_type, " is not used"));
+      }
       const FieldDescriptor* field =
           type->FindFieldByNumber(static_cast<int>(number));
       if (field == nullptr) {
@@ -153,12 +158,7 @@ class Scanner {
       status = Varint(end, &size);
       return status.ok() ? Skip(end, size) : status;
     }
-    if (wire_type == kVarint || wire_type == kFixed64 ||
-        wire_type == kFixed32) {
-      return SkipNumber(wire_type, end);
-    }
-    return Refuse(Refusal::CORRUPT,
-                  absl::StrCat("wire type ", wire_type, " is not used"));
+    return SkipNumber(wire_type, end);
   }
 
   absl::Status Known(const FieldDescriptor* field, int wire_type, size_t end,
