@@ -18,6 +18,7 @@ import tempfile
 import continuation as c
 
 DISAGREE = 'trainer/corpus/disagreeing_steps'
+VERSION = 1  # format major, and folder
 INDEX = 'SHA256SUMS'
 END = 60
 EPOCH = 12  # steps: 200 samples in batches of 16, the rest dropped
@@ -70,6 +71,8 @@ ENTRIES = [
      at(3 * EPOCH)),
     ('sgd-bf16-mid-epoch', SGD + ['--precision=bf16', '--set=precision.scaler=true'],
      at(3 * EPOCH + 4)),
+    ('sgd-fp32-without-momentum', SGD[:2] + ['--precision=fp32', '--set=optimizer.momentum=0'],
+     at(EPOCH + 2)),
     ('adam-fp32-resumed', ADAM + ['--precision=fp32', '--set=data.augment=false'], at(EPOCH + 9)),
 ]
 REFUSED = ('refused-optimizer-steps-disagree', 'adamw-fp32-epoch-boundary')
@@ -98,6 +101,10 @@ def make_entry(name, flags, choose, folder, work):
     train(name, flags, run_dir)
     step = choose(c.read_steps(run_dir))
     checkpoint = os.path.join(run_dir, 'step-%012d' % step)
+    major = c.describe(checkpoint)['format.major']
+    if major != str(VERSION):
+        raise RuntimeError('the trainer writes major %s: the corpus of major %d is complete' %
+                           (major, VERSION))
     records = {}
     for capability, threads in variants():
         record, _ = c.continue_from(checkpoint, os.path.join(
@@ -160,11 +167,11 @@ def main():
     parser.add_argument('--check', metavar='DIR', help='write there, not into the tree')
     check = parser.parse_args().check
     folder = check or os.path.join(os.environ['BUILD_WORKSPACE_DIRECTORY'],
-                                   'spec/vectors/released/v1')
+                                   'spec/vectors/released/v%d' % VERSION)
     for capability in c.CAPABILITIES:
         reason = c.missing_instructions(capability)
         if reason:
-            sys.exit('generate: %s needs all capabilities: %s' % (capability, reason))
+            sys.exit('generate: capability %s: %s' % (capability, reason))
     with tempfile.TemporaryDirectory() as work:
         for name, flags, choose in ENTRIES:
             if os.path.exists(os.path.join(folder, name)):
