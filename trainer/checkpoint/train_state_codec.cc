@@ -19,6 +19,7 @@
 #include "format/refusal.h"
 #include "format/vocabulary.h"
 #include "trainer/checkpoint/torch_tensor.h"
+#include "trainer/data/augment.h"
 #include "trainer/version.h"
 
 namespace reprise {
@@ -106,6 +107,13 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
 }
 
+bool KeepsMoments(const OptimizerState& optimizer) {
+  for (const ParameterGroup& group : optimizer.groups) {
+    if (!group.momentum.has_value() || *group.momentum != 0) return true;
+  }
+  return false;
+}
+
 void MarkInventory(const TrainState& state, Snapshot* snapshot) {
   for (Item item : {Item::MODEL_PARAMS,
                     Item::MODEL_BUFFERS,
@@ -138,6 +146,10 @@ void MarkInventory(const TrainState& state, Snapshot* snapshot) {
     } else {
       snapshot->MarkSaved(item);
     }
+  }
+  if (!KeepsMoments(*snapshot->optimizer)) {
+    snapshot->MarkNotApplicable(Item::OPTIM_MOMENTS,
+                                "sgd without momentum keeps none");
   }
   for (Item item :
        {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}) {
@@ -304,6 +316,11 @@ absl::Status RestoreState(const Snapshot& snapshot,
                     absl::StrCat("expected ", kFeistelV1, " and ",
                                  kPhilox4x32_10, ", found ", sampler.algorithm,
                                  " and ", sampler.stream_algorithm));
+  }
+  if (!sampler.augmentation.empty() && sampler.augmentation != kShift2FlipV1) {
+    return Mismatch("sampler.algorithm",
+                    absl::StrCat("expected augmentation ", kShift2FlipV1,
+                                 " or none, found ", sampler.augmentation));
   }
   if (sampler.seed != state->sampler->options().seed ||
       sampler.batch_size != state->sampler->options().batch_size ||
