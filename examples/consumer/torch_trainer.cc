@@ -42,8 +42,8 @@ int main(int argc, char** argv) {
     restored.Update(optimizer->Load(*state.optimizer));
     restored.Update(scaler.Load(*state.scaler));
     if (!restored.ok()) return std::puts(restored.ToString().c_str()), 11;
-    std::printf("goes on at step %d, scale %g\n",
-                static_cast<int>(state.step), scaler.scale());
+    std::printf("goes on at step %d, scale %g\n", static_cast<int>(state.step),
+                scaler.scale());
   }
   const uint64_t last = std::strtoull(argv[2], nullptr, 10);
   float loss_value = 0;
@@ -71,8 +71,7 @@ int main(int argc, char** argv) {
           reprise::Item::OPTIM_MOMENTS, reprise::Item::OPTIM_STEP,
           reprise::Item::OPTIM_IDENTITY, reprise::Item::SCHED_BASE,
           reprise::Item::SCHED_APPLIED, reprise::Item::SCALER_SCALE,
-          reprise::Item::SCALER_GROWTH_TRACKER,
-          reprise::Item::SCALER_CONFIG}) {
+          reprise::Item::SCALER_GROWTH_TRACKER, reprise::Item::SCALER_CONFIG}) {
       state.MarkSaved(item);
     }
     auto saved = (*store)->Save(state);
