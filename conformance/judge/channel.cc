@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "conformance/protocol/number.h"
 
 namespace reprise::conformance {
 namespace {
@@ -29,24 +28,7 @@ Quantity Count(uint64_t count) {
   return quantity;
 }
 
-// Half a unit of the last digit of a printed number: "0.6931" -> 5e-5.
-double ResolutionOf(absl::string_view text) {
-  double exponent = 0;
-  const size_t e = text.find_first_of("eE");
-  if (e != absl::string_view::npos) {
-    int parsed = 0;
-    if (absl::SimpleAtoi(text.substr(e + 1), &parsed)) exponent = parsed;
-    text = text.substr(0, e);
-  }
-  const size_t point = text.find('.');
-  const double digits =
-      point == absl::string_view::npos
-          ? 0
-          : static_cast<double>(text.size() - point - 1);
-  return 0.5 * std::pow(10.0, exponent - digits);
-}
-
-void Add(bool has, const v1::Number& number, Reading* reading) {
+void Add(bool has, const v1::Number& number, Observation* reading) {
   if (has) reading->values.push_back(ToQuantity(number));
 }
 
@@ -115,29 +97,27 @@ bool IsEvaluation(Channel channel) {
 
 Quantity ToQuantity(const v1::Number& number) {
   Quantity quantity;
-  quantity.exact = number.bits();
-  quantity.finite = number.has_v() || !number.text().empty();
-  quantity.value = number.v();
-  if (!number.has_v() && !number.text().empty() &&
-      !absl::SimpleAtod(number.text(), &quantity.value)) {
+  absl::StatusOr<Reading> reading = Read(number);
+  if (!reading.ok()) {
+    // Nothing can be concluded from it but that it is the same text again.
+    quantity.token = true;
+    quantity.exact = absl::StrCat(number.bits(), " ", number.text());
     quantity.finite = false;
+    return quantity;
   }
-  if (!std::isfinite(quantity.value)) quantity.finite = false;
-  if (quantity.exact.empty()) {
-    if (!number.text().empty()) {
-      quantity.resolution = ResolutionOf(number.text());
-    } else {
-      // Every bit of the value, so that texts are equal when values are.
-      quantity.exact = quantity.finite ? absl::StrFormat("%a", quantity.value)
-                                       : "non-finite";
-    }
+  quantity.value = reading->value;
+  quantity.finite = reading->finite();
+  quantity.resolution = reading->resolution;
+  if (reading->exact()) {
+    quantity.exact = quantity.finite ? absl::StrFormat("%a", reading->value)
+                                     : "non-finite";
   }
   return quantity;
 }
 
-Reading ReadChannel(Channel channel, const v1::StepEvent* step,
+Observation ReadChannel(Channel channel, const v1::StepEvent* step,
                     const v1::EvaluationEvent* evaluation) {
-  Reading reading;
+  Observation reading;
   if (IsEvaluation(channel)) {
     if (evaluation == nullptr) return reading;
     switch (channel) {
@@ -224,7 +204,7 @@ Reading ReadChannel(Channel channel, const v1::StepEvent* step,
   return reading;
 }
 
-bool SameBits(const Reading& a, const Reading& b) {
+bool Equal(const Observation& a, const Observation& b) {
   if (a.values.size() != b.values.size()) return false;
   for (size_t i = 0; i < a.values.size(); ++i) {
     if (!Same(a.values[i], b.values[i])) return false;
@@ -232,7 +212,7 @@ bool SameBits(const Reading& a, const Reading& b) {
   return true;
 }
 
-double Deviation(const Reading& a, const Reading& b) {
+double Deviation(const Observation& a, const Observation& b) {
   if (a.values.size() != b.values.size()) return kInfinity;
   double largest = 0;
   for (size_t i = 0; i < a.values.size(); ++i) {

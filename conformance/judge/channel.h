@@ -3,9 +3,9 @@
 //
 // Example:
 //
-//   Reading a = ReadChannel(Channel::kLoss, &step, nullptr);
-//   Reading b = ReadChannel(Channel::kLoss, &other, nullptr);
-//   if (a.present() && b.present() && !SameBits(a, b)) {
+//   Observation a = ReadChannel(Channel::kLoss, &step, nullptr);
+//   Observation b = ReadChannel(Channel::kLoss, &other, nullptr);
+//   if (a.present() && b.present() && !Equal(a, b)) {
 //     double relative = Deviation(a, b);
 //   }
 #ifndef REPRISE_CONFORMANCE_JUDGE_CHANNEL_H_
@@ -73,7 +73,7 @@ struct Quantity {
   bool finite = true;
 };
 
-struct Reading {
+struct Observation {
   std::vector<Quantity> values;
   bool present() const { return !values.empty(); }
   // First value; 0 when absent.
@@ -83,16 +83,16 @@ struct Reading {
 Quantity ToQuantity(const v1::Number& number);
 
 // Values of `channel`; either record may be null.
-Reading ReadChannel(Channel channel, const v1::StepEvent* step,
+Observation ReadChannel(Channel channel, const v1::StepEvent* step,
                     const v1::EvaluationEvent* evaluation);
 
 // Equal to the last bit, or as far as the printed digits go. Both present.
-bool SameBits(const Reading& a, const Reading& b);
+bool Equal(const Observation& a, const Observation& b);
 
 // Largest relative difference of two present readings: |a - b| less their
 // resolution, over the larger magnitude. Infinite for tokens that differ, for
 // lists of different length and when only one of the two is finite.
-double Deviation(const Reading& a, const Reading& b);
+double Deviation(const Observation& a, const Observation& b);
 
 }  // namespace reprise::conformance
 

@@ -51,8 +51,8 @@ std::set<uint64_t> Positions(const Context& context, const Timeline& attempt,
         break;
       }
       for (Channel channel : kContent) {
-        const Reading a = ReadChannel(channel, &attempt.steps[i], nullptr);
-        const Reading b = ReadChannel(channel, other, nullptr);
+        const Observation a = ReadChannel(channel, &attempt.steps[i], nullptr);
+        const Observation b = ReadChannel(channel, other, nullptr);
         if (!a.present() || !b.present()) continue;
         const double threshold =
             replay
@@ -77,8 +77,8 @@ class Checker {
     for (size_t i = 0; i < subject_.attempts.size(); ++i) {
       Timeline timeline = Timeline::From(subject_.attempts[i]);
       if (!timeline.started) {
-        NotStarted(i);
-        return std::move(result_);
+        if (!NotStarted(i)) return std::move(result_);
+        continue;
       }
       Resume resume = i == 0 ? Resume{} : TakeUp(i, &timeline);
       AddSaves(i, resume, timeline);
@@ -100,7 +100,8 @@ class Checker {
                     std::move(channel), std::move(evidence)));
   }
 
-  void NotStarted(size_t i) {
+  // False when nothing after it can be judged.
+  bool NotStarted(size_t i) {
     const AttemptEvidence& attempt = subject_.attempts[i];
     if (attempt.exit_code == kExitUnsupported) {
       result_.outcome = v1::SKIP;
@@ -109,14 +110,15 @@ class Checker {
       // Killed before its first event: nothing to judge in this attempt.
       result_.attempts.emplace_back();
       result_.resumes.emplace_back();
-      result_.outcome = v1::INCONCLUSIVE;
       result_.notes.push_back(absl::StrCat(
           "attempt ", i + 1, " was killed before its first event"));
+      return true;
     } else {
       Find(Item::RUN, Fault::FAULT_FAILED, i, 0, "exit",
            absl::StrCat("attempt ", i + 1, " ended before its start event, ",
                         ExitText(attempt)));
     }
+    return false;
   }
 
   static std::string ExitText(const AttemptEvidence& attempt) {

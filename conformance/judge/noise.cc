@@ -13,10 +13,10 @@ void ForEachPair(const Timeline& a, const Timeline& b, F f) {
     const v1::StepEvent* other = b.Find(step.step());
     for (Channel channel : kChannels) {
       if (IsEvaluation(channel) || other == nullptr) continue;
-      const Reading x = ReadChannel(channel, &step, nullptr);
-      const Reading y = ReadChannel(channel, other, nullptr);
+      const Observation x = ReadChannel(channel, &step, nullptr);
+      const Observation y = ReadChannel(channel, other, nullptr);
       if (x.present() && y.present()) {
-        f(channel, step.step(), Deviation(x, y), SameBits(x, y));
+        f(channel, step.step(), Deviation(x, y), Equal(x, y));
       }
     }
   }
@@ -24,10 +24,10 @@ void ForEachPair(const Timeline& a, const Timeline& b, F f) {
     const v1::EvaluationEvent* other = b.FindEvaluation(step);
     for (Channel channel : kChannels) {
       if (!IsEvaluation(channel) || other == nullptr) continue;
-      const Reading x = ReadChannel(channel, nullptr, &evaluation);
-      const Reading y = ReadChannel(channel, nullptr, other);
+      const Observation x = ReadChannel(channel, nullptr, &evaluation);
+      const Observation y = ReadChannel(channel, nullptr, other);
       if (x.present() && y.present()) {
-        f(channel, step, Deviation(x, y), SameBits(x, y));
+        f(channel, step, Deviation(x, y), Equal(x, y));
       }
     }
   }
@@ -139,8 +139,8 @@ bool Noise::ItemExact(Item item) const {
   return found != item_exact_.end() && found->second;
 }
 
-bool Differs(const Reading& a, const Reading& b, double threshold) {
-  if (SameBits(a, b)) return false;
+bool Differs(const Observation& a, const Observation& b, double threshold) {
+  if (Equal(a, b)) return false;
   if (threshold == 0) return true;
   return Deviation(a, b) > threshold;
 }

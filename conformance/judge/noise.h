@@ -57,7 +57,7 @@ class Noise {
 };
 
 // Whether two present readings differ by more than `threshold` (0: at all).
-bool Differs(const Reading& a, const Reading& b, double threshold);
+bool Differs(const Observation& a, const Observation& b, double threshold);
 
 }  // namespace reprise::conformance
 

@@ -1,0 +1,33 @@
+// Second question: is the state after the load the state that was saved, and is
+// it still so just before the first forward pass? Answered from digests and
+// values of items, where the testee gives them.
+#ifndef REPRISE_CONFORMANCE_JUDGE_DIGEST_ATTRIBUTION_H_
+#define REPRISE_CONFORMANCE_JUDGE_DIGEST_ATTRIBUTION_H_
+
+#include <set>
+#include <vector>
+
+#include "conformance/judge/context.h"
+
+namespace reprise::conformance {
+
+struct DigestResult {
+  std::vector<v1::Finding> findings;
+  // Items whose digests are the saved ones both after the load and before the
+  // first forward pass: no load lost them.
+  std::set<Item> verified;
+  // Tensors that match no known step: named from curves
+  // (RESET, PARTIAL, TORN or CHANGED).
+  std::set<Item> unknown_tensors;
+};
+
+// Judges the load of attempt `index` of the subject. `known` are the causes
+// named so far; an item that they made differ from the uninterrupted run is not
+// named again.
+DigestResult AttributeDigests(const Context& context, const Lineage& lineage,
+                              size_t index,
+                              const std::vector<v1::Finding>& known);
+
+}  // namespace reprise::conformance
+
+#endif  // REPRISE_CONFORMANCE_JUDGE_DIGEST_ATTRIBUTION_H_
