@@ -22,7 +22,11 @@ enum class Acts {
   kNothing,
 };
 
-Acts ActsOf(Item item) {
+Acts ActsOf(Item item, Fault fault) {
+  // Averaged weights in the place of the trained ones.
+  if (item == Item::EMA_WEIGHTS && fault == Fault::FAULT_SWAPPED) {
+    return Acts::kForward;
+  }
   switch (item) {
     case Item::MODEL_PARAMS:
     case Item::MODEL_TIES:
@@ -117,21 +121,21 @@ bool AtOrAfterOnset(const Onsets& onsets, Channel channel, uint64_t step) {
 
 }  // namespace
 
-bool Explains(Item item, uint64_t since, Channel channel, uint64_t step,
-              const Onsets& onsets) {
+bool Explains(Item item, Fault fault, uint64_t since, Channel channel,
+              uint64_t step, const Onsets& onsets) {
   if (step < since) return false;
   // The gradient scaler changes its scale at once with a skip, and without one
   // only when its own state differs: different weights alone move no doubling.
   if (channel == Channel::kScale &&
       !AtOrAfterOnset(onsets, Channel::kSkipped, step)) {
-    const Acts acts = ActsOf(item);
+    const Acts acts = ActsOf(item, fault);
     return acts == Acts::kScaler || acts == Acts::kEverything;
   }
   // The schedule counts applied steps, so it follows a different skip.
   if (channel == Channel::kLr && AfterOnset(onsets, Channel::kSkipped, step)) {
     return true;
   }
-  switch (ActsOf(item)) {
+  switch (ActsOf(item, fault)) {
     case Acts::kEverything:
       return true;
     case Acts::kForward:
@@ -204,11 +208,11 @@ bool Explains(Item item, uint64_t since, Channel channel, uint64_t step,
   return false;
 }
 
-bool Contaminates(Item cause, Item item) {
+bool Contaminates(Item cause, Fault fault, Item item) {
   if (cause == item) return true;
-  const Acts acts = ActsOf(cause);
+  const Acts acts = ActsOf(cause, fault);
   if (acts == Acts::kEverything) return true;
-  switch (ActsOf(item)) {
+  switch (ActsOf(item, Fault::FAULT_UNSPECIFIED)) {
     case Acts::kScaler:
     case Acts::kSchedule:
     case Acts::kApplied:

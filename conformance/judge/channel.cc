@@ -109,14 +109,14 @@ Quantity ToQuantity(const v1::Number& number) {
   quantity.finite = reading->finite();
   quantity.resolution = reading->resolution;
   if (reading->exact()) {
-    quantity.exact = quantity.finite ? absl::StrFormat("%a", reading->value)
-                                     : "non-finite";
+    quantity.exact =
+        quantity.finite ? absl::StrFormat("%a", reading->value) : "non-finite";
   }
   return quantity;
 }
 
 Observation ReadChannel(Channel channel, const v1::StepEvent* step,
-                    const v1::EvaluationEvent* evaluation) {
+                        const v1::EvaluationEvent* evaluation) {
   Observation reading;
   if (IsEvaluation(channel)) {
     if (evaluation == nullptr) return reading;
@@ -221,8 +221,8 @@ double Deviation(const Observation& a, const Observation& b) {
     if (Same(x, y)) continue;
     if (x.token || x.finite != y.finite) return kInfinity;
     const double scale = std::max(std::abs(x.value), std::abs(y.value));
-    const double difference =
-        std::max(0.0, std::abs(x.value - y.value) - x.resolution - y.resolution);
+    const double difference = std::max(
+        0.0, std::abs(x.value - y.value) - x.resolution - y.resolution);
     if (scale > 0) largest = std::max(largest, difference / scale);
   }
   return largest;

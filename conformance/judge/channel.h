@@ -47,13 +47,12 @@ enum class Channel {
 };
 
 inline constexpr std::array<Channel, 18> kChannels = {
-    Channel::kRng,        Channel::kIds,      Channel::kLoss,
-    Channel::kScale,      Channel::kSkipped,  Channel::kLr,
-    Channel::kGradNorm,   Channel::kUpdateNorm,
-    Channel::kUpdateNorms, Channel::kParameters, Channel::kApplied,
-    Channel::kSamples,    Channel::kEpoch,    Channel::kEvalLoss,
-    Channel::kEmaLoss,    Channel::kMetric,   Channel::kBest,
-    Channel::kBadCount};
+    Channel::kRng,        Channel::kIds,        Channel::kLoss,
+    Channel::kScale,      Channel::kSkipped,    Channel::kLr,
+    Channel::kGradNorm,   Channel::kUpdateNorm, Channel::kUpdateNorms,
+    Channel::kParameters, Channel::kApplied,    Channel::kSamples,
+    Channel::kEpoch,      Channel::kEvalLoss,   Channel::kEmaLoss,
+    Channel::kMetric,     Channel::kBest,       Channel::kBadCount};
 
 // "loss", "learning rate", ...: as people read it.
 std::string ChannelText(Channel channel);
@@ -84,7 +83,7 @@ Quantity ToQuantity(const v1::Number& number);
 
 // Values of `channel`; either record may be null.
 Observation ReadChannel(Channel channel, const v1::StepEvent* step,
-                    const v1::EvaluationEvent* evaluation);
+                        const v1::EvaluationEvent* evaluation);
 
 // Equal to the last bit, or as far as the printed digits go. Both present.
 bool Equal(const Observation& a, const Observation& b);

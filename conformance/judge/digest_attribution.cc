@@ -82,6 +82,15 @@ bool IsIgnored(Item item) {
          item == Item::ITEM_UNSPECIFIED;
 }
 
+bool Contaminated(Item item, const std::vector<v1::Finding>& known) {
+  for (const v1::Finding& finding : known) {
+    for (const v1::FaultName& name : finding.names()) {
+      if (Contaminates(name.item(), name.fault(), item)) return true;
+    }
+  }
+  return false;
+}
+
 // "optim" of optim.moments: parts that are saved and lost together.
 std::string GroupOf(Item item) {
   return std::vector<std::string>(
@@ -101,18 +110,18 @@ struct Named {
   std::string evidence;
   // Step whose value it is, when it is another one's than the resumed step.
   std::optional<uint64_t> foreign_step;
+  // Step whose value it may be too, though another fault is nearer.
+  std::optional<uint64_t> maybe_foreign;
 };
 
 class Attributor {
  public:
-  Attributor(const Context& context, const Lineage& lineage, size_t index,
-             const std::vector<v1::Finding>& known)
+  Attributor(const Context& context, const Lineage& lineage, size_t index)
       : context_(context),
         attempt_(lineage.attempts[index]),
         resume_(lineage.resumes[index]),
         lineage_(lineage),
-        index_(index),
-        known_(known) {}
+        index_(index) {}
 
   DigestResult Attribute() {
     if (!attempt_.started) return {};
@@ -130,7 +139,6 @@ class Attributor {
       }
       NameBetween(saved);
     }
-    NameSaves();
     Combine();
     for (const Named& named : named_) {
       result_.findings.push_back(MakeFinding(
@@ -191,7 +199,8 @@ class Attributor {
   }
 
   // Another step at which the item was saved with this digest; the nearest.
-  std::optional<uint64_t> SavedAt(Item item, const v1::ItemDigest& found) const {
+  std::optional<uint64_t> SavedAt(Item item,
+                                  const v1::ItemDigest& found) const {
     auto known = history_.find(item);
     std::optional<uint64_t> nearest;
     if (found.digest().empty() || known == history_.end()) return nearest;
@@ -218,10 +227,11 @@ class Attributor {
 
   void Add(Item item, Fault fault, std::string channel, std::string evidence,
            std::optional<uint64_t> foreign = std::nullopt) {
-    named_.push_back({item, fault, std::move(channel),
-                      absl::StrCat("attempt ", index_ + 1, ", resumed from step ",
-                                   resume_.step, ": ", evidence),
-                      foreign});
+    named_.push_back(
+        {item, fault, std::move(channel),
+         absl::StrCat("attempt ", index_ + 1, ", resumed from step ",
+                      resume_.step, ": ", evidence),
+         foreign, std::nullopt});
   }
 
   // Fault of a count from its value alone; nullopt when the value does not say.
@@ -279,10 +289,10 @@ class Attributor {
     if (Swapped(item, found)) {
       Add(item == Item::MODEL_PARAMS ? Item::EMA_WEIGHTS : item,
           Fault::FAULT_SWAPPED, channel,
-          absl::StrCat(text, " holds the values of ",
-                       item == Item::MODEL_PARAMS ? "ema.weights"
-                                                  : "another item",
-                       values));
+          absl::StrCat(
+              text, " holds the values of ",
+              item == Item::MODEL_PARAMS ? "ema.weights" : "another item",
+              values));
       return;
     }
     const std::optional<double> value = ValueOf(found);
@@ -301,8 +311,17 @@ class Attributor {
         Foreign(item, *at, channel, values);
         return;
       }
-      Add(item, fault, channel, absl::StrCat(text, " is not what was saved",
-                                             values));
+      Add(item, fault, channel,
+          absl::StrCat(text, " is not what was saved", values));
+      if (fault != Fault::FAULT_LAG && fault != Fault::FAULT_LEAD) {
+        named_.back().maybe_foreign = at;
+      }
+      return;
+    }
+    if (item == Item::SCALER_SCALE && value.has_value() && saved.has_value() &&
+        *value == 2 * *saved && !IsInitial(item, found) && TrackerIsZero()) {
+      Add(item, Fault::FAULT_SIDE_EFFECT, channel,
+          absl::StrCat("the scaler was updated by the load", values));
       return;
     }
     if (IsInitial(item, found)) {
@@ -338,8 +357,8 @@ class Attributor {
           *value == *saved + 1 ? Fault::FAULT_SIDE_EFFECT
           : *value == 0        ? Fault::FAULT_RESET
                                : Fault::FAULT_CHANGED,
-          channel, absl::StrCat("the growth tracker is not what was saved",
-                                values));
+          channel,
+          absl::StrCat("the growth tracker is not what was saved", values));
       return;
     }
     if (IsTensors(item)) {
@@ -359,6 +378,13 @@ class Attributor {
     Add(item, fault, channel,
         absl::StrCat(text, " is not what was saved and no known step's",
                      values));
+  }
+
+  // As after a doubling.
+  bool TrackerIsZero() const {
+    auto tracker = attempt_.after_load.find(Item::SCALER_GROWTH_TRACKER);
+    return tracker == attempt_.after_load.end() ||
+           ValueOf(tracker->second).value_or(0) == 0;
   }
 
   uint64_t Distance(uint64_t step) const {
@@ -436,55 +462,16 @@ class Attributor {
     }
   }
 
-  // A resumed run must go on saving what an uninterrupted one saves.
-  void NameSaves() {
-    if (context_.baselines.empty()) return;
-    for (const SaveRecord& save : attempt_.saves) {
-      for (const SaveRecord& reference : context_.baselines[0].saves) {
-        if (reference.step != save.step || reference.micro != save.micro) {
-          continue;
-        }
-        NameSave(save, reference);
-      }
-    }
-  }
-
-  void NameSave(const SaveRecord& save, const SaveRecord& reference) {
-    for (const auto& [item, found] : save.digests) {
-      auto expected = reference.digests.find(item);
-      if (IsIgnored(item) || expected == reference.digests.end() ||
-          !context_.noise.ItemExact(item) ||
-          SameDigest(found, expected->second) || Contaminated(item)) {
-        continue;
-      }
-      const bool already =
-          std::any_of(named_.begin(), named_.end(), [&](const Named& named) {
-            return Contaminates(named.item, item);
-          });
-      if (already) continue;
-      // Equal to what this attempt loaded: it never moved on.
-      auto loaded = attempt_.after_load.find(item);
-      if (!resume_.fresh && loaded != attempt_.after_load.end() &&
-          SameDigest(loaded->second, found)) {
-        Add(item, Fault::FAULT_STICKY, "digest at save",
-            absl::StrCat(reprise::TextOf(item), " saved at step ", save.step,
-                         " is still the one that was loaded",
-                         Values(found, expected->second)));
-      }
-    }
-  }
-
-  bool Contaminated(Item item) const {
-    for (const v1::Finding& finding : known_) {
-      for (const v1::FaultName& name : finding.names()) {
-        if (Contaminates(name.item(), item)) return true;
-      }
-    }
-    return false;
-  }
-
   // Several items of several other steps are one fault.
   void Combine() {
+    const bool any_foreign = std::any_of(
+        named_.begin(), named_.end(),
+        [](const Named& named) { return named.foreign_step.has_value(); });
+    for (Named& named : named_) {
+      if (any_foreign && !named.foreign_step.has_value()) {
+        named.foreign_step = named.maybe_foreign;
+      }
+    }
     std::set<std::string> foreign_groups;
     std::set<uint64_t> foreign_steps;
     std::string parts;
@@ -496,11 +483,11 @@ class Attributor {
                       reprise::TextOf(named.item), " of step ",
                       *named.foreign_step);
     }
-    const bool torn = !result_.unknown_tensors.empty() &&
-                      std::any_of(named_.begin(), named_.end(),
-                                  [](const Named& named) {
-                                    return named.foreign_step.has_value();
-                                  });
+    const bool torn =
+        !result_.unknown_tensors.empty() &&
+        std::any_of(named_.begin(), named_.end(), [](const Named& named) {
+          return named.foreign_step.has_value();
+        });
     if (foreign_groups.size() >= 2 && !torn) {
       const bool everything = AllForeign() && foreign_steps.size() == 1;
       EraseIf(&named_, [](const Named& named) {
@@ -508,7 +495,8 @@ class Attributor {
       });
       if (everything) {
         Add(Item::SOURCE, Fault::FAULT_STALE, "digest after load",
-            absl::StrCat("every item is that of step ", *foreign_steps.begin()));
+            absl::StrCat("every item is that of step ",
+                         *foreign_steps.begin()));
       } else {
         Add(Item::GENERATION, Fault::FAULT_MIXED, "digest after load",
             absl::StrCat("parts of different steps: ", parts));
@@ -580,9 +568,8 @@ class Attributor {
   void NameUnknownTensors(bool torn) {
     if (result_.unknown_tensors.empty()) return;
     const bool swapped = std::any_of(
-        named_.begin(), named_.end(), [](const Named& named) {
-          return named.item == Item::OPTIM_IDENTITY;
-        });
+        named_.begin(), named_.end(),
+        [](const Named& named) { return named.item == Item::OPTIM_IDENTITY; });
     if (swapped) result_.unknown_tensors.erase(Item::OPTIM_MOMENTS);
     if (torn || (result_.unknown_tensors.count(Item::MODEL_PARAMS) > 0 &&
                  result_.unknown_tensors.size() >= 2)) {
@@ -604,7 +591,6 @@ class Attributor {
   const Resume& resume_;
   const Lineage& lineage_;
   const size_t index_;
-  const std::vector<v1::Finding>& known_;
   Digests initial_;
   std::map<Item, std::vector<std::pair<uint64_t, v1::ItemDigest>>> history_;
   std::map<Item, std::string> unknown_evidence_;
@@ -615,9 +601,45 @@ class Attributor {
 }  // namespace
 
 DigestResult AttributeDigests(const Context& context, const Lineage& lineage,
-                              size_t index,
-                              const std::vector<v1::Finding>& known) {
-  return Attributor(context, lineage, index, known).Attribute();
+                              size_t index) {
+  return Attributor(context, lineage, index).Attribute();
+}
+
+std::vector<v1::Finding> AttributeSaves(const Context& context,
+                                        const Lineage& lineage, size_t index,
+                                        const std::vector<v1::Finding>& known) {
+  std::vector<v1::Finding> findings;
+  const Timeline& attempt = lineage.attempts[index];
+  if (context.baselines.empty() || lineage.resumes[index].fresh)
+    return findings;
+  std::set<Item> named;
+  for (const SaveRecord& save : attempt.saves) {
+    for (const SaveRecord& reference : context.baselines[0].saves) {
+      if (reference.step != save.step || reference.micro != save.micro) {
+        continue;
+      }
+      for (const auto& [item, found] : save.digests) {
+        auto expected = reference.digests.find(item);
+        auto loaded = attempt.after_load.find(item);
+        if (IsIgnored(item) || item == Item::BEST || item == Item::EARLY_STOP ||
+            expected == reference.digests.end() ||
+            loaded == attempt.after_load.end() ||
+            !context.noise.ItemExact(item) ||
+            SameDigest(found, expected->second) ||
+            !SameDigest(found, loaded->second) || Contaminated(item, known) ||
+            !named.insert(item).second) {
+          continue;
+        }
+        findings.push_back(MakeFinding(
+            {Name(item, Fault::FAULT_STICKY)}, v1::Finding::DIGEST, index + 1,
+            save.step, "digest at save",
+            absl::StrCat("attempt ", index + 1, ": ", reprise::TextOf(item),
+                         " saved at step ", save.step,
+                         " is still the one that was loaded")));
+      }
+    }
+  }
+  return findings;
 }
 
 }  // namespace reprise::conformance

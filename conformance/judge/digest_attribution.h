@@ -21,12 +21,16 @@ struct DigestResult {
   std::set<Item> unknown_tensors;
 };
 
-// Judges the load of attempt `index` of the subject. `known` are the causes
-// named so far; an item that they made differ from the uninterrupted run is not
-// named again.
+// Judges the load of attempt `index` of the subject.
 DigestResult AttributeDigests(const Context& context, const Lineage& lineage,
-                              size_t index,
-                              const std::vector<v1::Finding>& known);
+                              size_t index);
+
+// Judges what attempt `index` saved: an item that still has the value that was
+// loaded, though the uninterrupted run moved it, is STICKY. Items that a
+// `known` cause makes differ are left out.
+std::vector<v1::Finding> AttributeSaves(const Context& context,
+                                        const Lineage& lineage, size_t index,
+                                        const std::vector<v1::Finding>& known);
 
 }  // namespace reprise::conformance
 

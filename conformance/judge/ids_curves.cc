@@ -95,8 +95,8 @@ std::vector<v1::Finding> AttributeIds(const Comparison& comparison,
       if (before.step() >= step) break;
       due += before.id_list_size();
     }
-    if (expected != nullptr && found->id_list_size() !=
-                                   expected->id_list_size()) {
+    if (expected != nullptr &&
+        found->id_list_size() != expected->id_list_size()) {
       return named(Item::DATA_BATCH, Fault::FAULT_CHANGED,
                    absl::StrCat(found->id_list_size(), " samples a step, ",
                                 expected->id_list_size(), " before"));
@@ -116,7 +116,8 @@ std::vector<v1::Finding> AttributeIds(const Comparison& comparison,
     // The nearest occurrence, earlier ones first.
     uint64_t at = positions[0];
     for (uint64_t position : positions) {
-      const uint64_t distance = position > due ? position - due : due - position;
+      const uint64_t distance =
+          position > due ? position - due : due - position;
       if (distance < (at > due ? at - due : due - at)) at = position;
     }
     const bool behind = at < due;
@@ -131,9 +132,9 @@ std::vector<v1::Finding> AttributeIds(const Comparison& comparison,
     if (epoch > 0) {
       const bool boundary = due % epoch == 0 && due > 0;
       if (boundary && shift == epoch) {
-        return named(Item::SAMPLER_CURSOR, Fault::FAULT_EPOCH_END,
-                     absl::StrCat(by, ": an epoch ",
-                                  behind ? "repeated" : "left out"));
+        return named(
+            Item::SAMPLER_CURSOR, Fault::FAULT_EPOCH_END,
+            absl::StrCat(by, ": an epoch ", behind ? "repeated" : "left out"));
       }
       if (shift % epoch == 0) {
         return named(Item::SAMPLER_ORDER, Fault::FAULT_REORDERED,
@@ -149,20 +150,18 @@ std::vector<v1::Finding> AttributeIds(const Comparison& comparison,
                    absl::StrCat(by, ": the data start again"));
     }
     // A step's worth of micro-steps taken for one.
-    if (workload.accumulation > 1 &&
-        (at == due / workload.accumulation ||
-         at == due * workload.accumulation)) {
+    if (workload.accumulation > 1 && (at == due / workload.accumulation ||
+                                      at == due * workload.accumulation)) {
       return named(Item::SAMPLER_CURSOR, Fault::FAULT_UNIT,
                    absl::StrCat(by, ": steps taken for micro-steps; ", shift,
                                 " samples ", behind ? "replayed" : "lost"));
     }
     if (workload.accumulation > 1 && micro > 0 && shift < unit &&
         shift % micro == 0 && listed) {
-      return {CurveFinding(comparison, difference,
-                           {Name(Item::ACCUM_COUNT, Fault::FAULT_RESET)},
-                           absl::StrCat("at step ", step, ": ", by,
-                                        ": boundaries shifted by ",
-                                        shift / micro, " micro-steps"))};
+      return {CurveFinding(
+          comparison, difference, {Name(Item::ACCUM_COUNT, Fault::FAULT_RESET)},
+          absl::StrCat("at step ", step, ": ", by, ": boundaries shifted by ",
+                       shift / micro, " micro-steps"))};
     }
     if (listed && unit > 1 && at == due / unit) {
       return named(Item::SAMPLER_CURSOR, Fault::FAULT_UNIT,
@@ -176,9 +175,9 @@ std::vector<v1::Finding> AttributeIds(const Comparison& comparison,
     const std::set<uint64_t> known(stream.begin(), stream.end());
     for (uint64_t id : found->id_list()) {
       if (known.count(id) == 0) {
-        return named(Item::DATA_FINGERPRINT, Fault::FAULT_CHANGED,
-                     absl::StrCat("sample ", id,
-                                  " is none of the uninterrupted run's"));
+        return named(
+            Item::DATA_FINGERPRINT, Fault::FAULT_CHANGED,
+            absl::StrCat("sample ", id, " is none of the uninterrupted run's"));
       }
     }
     return named(Item::SAMPLER_ORDER, Fault::FAULT_REORDERED,

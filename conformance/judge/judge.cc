@@ -22,10 +22,9 @@ namespace {
 constexpr int kMaxCauses = 16;
 
 bool Names(const v1::Finding& finding, Item item) {
-  return std::any_of(finding.names().begin(), finding.names().end(),
-                     [item](const v1::FaultName& name) {
-                       return name.item() == item;
-                     });
+  return std::any_of(
+      finding.names().begin(), finding.names().end(),
+      [item](const v1::FaultName& name) { return name.item() == item; });
 }
 
 bool NamesAny(const std::vector<v1::Finding>& findings,
@@ -84,9 +83,8 @@ class Judgement {
     for (const v1::Finding& finding : lineage_.findings) {
       if (finding.attempt() == i + 1) here.push_back(finding);
     }
-    DigestResult digests = AttributeDigests(context_, lineage_, i, before);
-    const bool other_source =
-        NamesAny(here, {Item::SOURCE}) && !resume.fresh;
+    DigestResult digests = AttributeDigests(context_, lineage_, i);
+    const bool other_source = NamesAny(here, {Item::SOURCE}) && !resume.fresh;
     for (v1::Finding& finding : digests.findings) {
       // An older checkpoint explains every item in it.
       if (other_source && finding.channel() == "digest after load") continue;
@@ -101,6 +99,12 @@ class Judgement {
     } else {
       NameCurves(comparison, digests.unknown_tensors, before, &here);
       NameRest(comparison, digests.unknown_tensors, &here);
+      std::vector<v1::Finding> known = before;
+      known.insert(known.end(), here.begin(), here.end());
+      for (v1::Finding& finding :
+           AttributeSaves(context_, lineage_, i, known)) {
+        here.push_back(std::move(finding));
+      }
     }
     findings_.insert(findings_.end(), here.begin(), here.end());
 
@@ -113,12 +117,12 @@ class Judgement {
     point.set_baseline_steps(comparison.against_baseline());
     point.set_killed_after_step(lineage_.attempts[i - 1].last_step());
     const AttemptEvidence& ended = evidence_.subject.attempts[i - 1];
-    point.set_how(ended.signal == 9    ? "SIGKILL"
-                  : ended.signal == 15 ? "SIGTERM"
-                  : ended.signal != 0
-                      ? absl::StrCat("signal ", ended.signal)
-                      : absl::StrCat("exit status ",
-                                     ended.exit_code.value_or(-1)));
+    point.set_how(
+        ended.signal == 9    ? "SIGKILL"
+        : ended.signal == 15 ? "SIGTERM"
+        : ended.signal != 0
+            ? absl::StrCat("signal ", ended.signal)
+            : absl::StrCat("exit status ", ended.exit_code.value_or(-1)));
   }
 
   // Before the first kill nothing was resumed: a difference there says that
@@ -137,7 +141,8 @@ class Judgement {
                  const std::vector<v1::Finding>& here) const {
     for (const v1::Finding& finding : here) {
       for (const v1::FaultName& name : finding.names()) {
-        if (Explains(name.item(), comparison.first(), channel, step, onsets)) {
+        if (Explains(name.item(), name.fault(), comparison.first(), channel,
+                     step, onsets)) {
           return true;
         }
       }
@@ -148,7 +153,8 @@ class Judgement {
     for (Channel c : kChannels) everywhere[c] = 0;
     for (const v1::Finding& finding : before) {
       for (const v1::FaultName& name : finding.names()) {
-        if (Explains(name.item(), 0, channel, step, everywhere)) return true;
+        if (Explains(name.item(), name.fault(), 0, channel, step, everywhere))
+          return true;
       }
     }
     return false;
@@ -372,8 +378,8 @@ class Judgement {
     verdict_.set_records(records_);
     if (verdict_.findings_size() > 0) {
       verdict_.set_outcome(v1::FAIL);
-      verdict_.set_summary(absl::StrCat(
-          "lost: ", absl::StrJoin(NamesOf(verdict_), ", ")));
+      verdict_.set_summary(
+          absl::StrCat("lost: ", absl::StrJoin(NamesOf(verdict_), ", ")));
       return;
     }
     std::vector<std::string> doubts = Doubts();
@@ -402,7 +408,8 @@ class Judgement {
     }
     bool resumed = false;
     for (size_t i = 1; i < lineage_.attempts.size(); ++i) {
-      resumed |= !lineage_.resumes[i].fresh && !lineage_.attempts[i].steps.empty();
+      resumed |=
+          !lineage_.resumes[i].fresh && !lineage_.attempts[i].steps.empty();
     }
     if (!resumed) doubts.push_back("nothing was resumed");
     if (!lineage_.finished) {
@@ -460,12 +467,12 @@ v1::Verdict CombineRepetitions(const std::vector<v1::Verdict>& verdicts) {
       continue;
     }
     combined.set_outcome(v1::FLAKY);
-    combined.set_summary(absl::StrCat(
-        "repetitions end differently: ",
-        v1::VerdictOutcome_Name(verdicts[0].outcome()), " (",
-        verdicts[0].summary(), "), then ",
-        v1::VerdictOutcome_Name(verdicts[i].outcome()), " (",
-        verdicts[i].summary(), ")"));
+    combined.set_summary(
+        absl::StrCat("repetitions end differently: ",
+                     v1::VerdictOutcome_Name(verdicts[0].outcome()), " (",
+                     verdicts[0].summary(), "), then ",
+                     v1::VerdictOutcome_Name(verdicts[i].outcome()), " (",
+                     verdicts[i].summary(), ")"));
     for (const v1::Finding& finding : verdicts[i].findings()) {
       *combined.add_findings() = finding;
     }

@@ -105,7 +105,8 @@ class Checker {
     const AttemptEvidence& attempt = subject_.attempts[i];
     if (attempt.exit_code == kExitUnsupported) {
       result_.outcome = v1::SKIP;
-      result_.notes.push_back("the testee does not support what the case needs");
+      result_.notes.push_back(
+          "the testee does not support what the case needs");
     } else if (attempt.sent != Sent::kNothing) {
       // Killed before its first event: nothing to judge in this attempt.
       result_.attempts.emplace_back();
@@ -185,16 +186,15 @@ class Checker {
                             start.resumed_micro() == 0 &&
                             start.checkpoint().empty() &&
                             (meant == nullptr || meant->record.step != 0);
-    const uint64_t label =
-        timeline->steps.empty() ? start.resumed_step() + 1
-                                : timeline->first_step();
+    const uint64_t label = timeline->steps.empty() ? start.resumed_step() + 1
+                                                   : timeline->first_step();
     const std::set<uint64_t> content = PositionsOf(*timeline);
     const uint64_t due = newest == nullptr ? 1 : newest->record.step + 1;
 
     if (newest != nullptr && label != due && content.count(due) > 0 &&
         content.count(label) == 0) {
       // The state is the right one; only its number is not.
-      const Fault fault = says_fresh     ? Fault::FAULT_RESET
+      const Fault fault = says_fresh    ? Fault::FAULT_RESET
                           : label < due ? Fault::FAULT_LAG
                                         : Fault::FAULT_LEAD;
       Find(Item::COUNTERS_STEP, fault, i, due, "step numbers",
@@ -241,8 +241,7 @@ class Checker {
     } else if (label != used.record.step + 1 && !timeline->steps.empty() &&
                content.count(label) == 0) {
       Find(Item::COUNTERS_STEP,
-           label < used.record.step + 1 ? Fault::FAULT_LAG
-                                        : Fault::FAULT_LEAD,
+           label < used.record.step + 1 ? Fault::FAULT_LAG : Fault::FAULT_LEAD,
            i, used.record.step + 1, "step numbers",
            absl::StrCat("attempt ", i + 1, " resumed step ", used.record.step,
                         " and calls its first step ", label));
@@ -298,11 +297,12 @@ class Checker {
   }
 
   void Renumber(size_t i, int64_t offset, Timeline* timeline) {
-    offset_ = offset;
+    // Saves are due by the testee's own count: they no longer fall together.
+    renumbered_ = true;
     *timeline = Timeline::From(subject_.attempts[i], offset);
-    result_.notes.push_back(
-        absl::StrCat("steps of attempt ", i + 1, " were renumbered by ", offset,
-                     " before they were compared"));
+    result_.notes.push_back(absl::StrCat("steps of attempt ", i + 1,
+                                         " were renumbered by ", offset,
+                                         " before they were compared"));
   }
 
   void AddSaves(size_t i, const Resume&, const Timeline& timeline) {
@@ -346,7 +346,7 @@ class Checker {
         return;
       }
     }
-    if (context_.baselines.empty()) return;
+    if (context_.baselines.empty() || renumbered_) return;
     std::set<uint64_t> due;
     for (const SaveRecord& save : context_.baselines[0].saves) {
       if (save.committed && save.micro == 0) due.insert(save.step);
@@ -403,7 +403,8 @@ class Checker {
     }
     if (code == kExitUnsupported) {
       result_.outcome = v1::SKIP;
-      result_.notes.push_back("the testee does not support what the case needs");
+      result_.notes.push_back(
+          "the testee does not support what the case needs");
       return;
     }
     Find(Item::RUN, Fault::FAULT_FAILED, i, timeline.last_step(), "exit",
@@ -460,7 +461,7 @@ class Checker {
   const Context& context_;
   const LineageEvidence& subject_;
   std::vector<Saved> saves_;
-  int64_t offset_ = 0;
+  bool renumbered_ = false;
   Lineage result_;
 };
 

@@ -9,7 +9,8 @@ namespace reprise::conformance {
 
 // Checks source, saves, step numbers and end of the subject, and brings its
 // records to true step numbers. Findings name source:STALE, source:NONE,
-// counters.step:LAG/LEAD/RESET, save:FAILED, run:SHORT, run:FAILED, run:PARTIAL.
+// counters.step:LAG/LEAD/RESET, save:FAILED, run:SHORT, run:FAILED,
+// run:PARTIAL.
 Lineage CheckLineage(const Context& context, const LineageEvidence& subject);
 
 }  // namespace reprise::conformance

@@ -155,8 +155,9 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
       level.way_back() < kNearlyRight) {
     return named({Name(Item::ACCUM_GRADS, Fault::FAULT_RESET),
                   Name(Item::ACCUM_COUNT, Fault::FAULT_RESET)},
-                 absl::StrCat(values, "; the checkpoint was taken between "
-                                      "micro-steps"));
+                 absl::StrCat(values,
+                              "; the checkpoint was taken between "
+                              "micro-steps"));
   }
   if (!at_load) {
     // Equal until here: what the step before did is what differs.
@@ -168,14 +169,16 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
                       Name(Item::OPTIM_STEP, Fault::FAULT_RESET),
                       Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED),
                       Name(Item::OPTIM_GROUPS, Fault::FAULT_RESET)},
-                     absl::StrCat(values, ", and was as expected one step "
-                                          "before: the first update differs"));
+                     absl::StrCat(values,
+                                  ", and was as expected one step "
+                                  "before: the first update differs"));
       }
       return named({Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED),
                     Name(Item::OPTIM_GROUPS, Fault::FAULT_RESET),
                     Name(Item::MASTER, Fault::FAULT_REBUILT)},
-                   absl::StrCat(values, "; the update before had the expected "
-                                        "size and another direction"));
+                   absl::StrCat(values,
+                                "; the update before had the expected "
+                                "size and another direction"));
     }
     return named({Name(Item::RNG_CPU, Fault::FAULT_CHANGED),
                   Name(Item::RNG_CUDA, Fault::FAULT_CHANGED),
@@ -200,8 +203,9 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
   }
   if (unknown.count(Item::MODEL_PARAMS) > 0) {
     return named({Name(Item::SNAPSHOT, Fault::FAULT_TORN)},
-                 absl::StrCat(values, ", nearly right, with weights that match "
-                                      "no step"));
+                 absl::StrCat(values,
+                              ", nearly right, with weights that match "
+                              "no step"));
   }
   const double relative =
       std::abs(level.deviation()) / std::max(std::abs(level.expected), 1e-12);
@@ -234,6 +238,7 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
     }
     if (params_possible) {
       names.push_back(Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL));
+      names.push_back(Name(Item::EMA_WEIGHTS, Fault::FAULT_SWAPPED));
     }
     if (!ids) names.push_back(Name(Item::SAMPLER_CURSOR, Fault::FAULT_LAG));
   }

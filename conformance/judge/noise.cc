@@ -46,11 +46,11 @@ Noise::Noise(const std::vector<Timeline>& baselines,
   };
   for (size_t i = 0; i < baselines.size(); ++i) {
     for (size_t j = i + 1; j < baselines.size(); ++j) {
-      ForEachPair(baselines[i], baselines[j],
-                  [&](Channel channel, uint64_t step, double deviation,
-                      bool same) {
-                    add(channel, &by_step_[channel], step, deviation, same);
-                  });
+      ForEachPair(
+          baselines[i], baselines[j],
+          [&](Channel channel, uint64_t step, double deviation, bool same) {
+            add(channel, &by_step_[channel], step, deviation, same);
+          });
       for (const SaveRecord& save : baselines[i].saves) {
         for (const SaveRecord& other : baselines[j].saves) {
           if (save.step != other.step || save.micro != other.micro) continue;
@@ -76,12 +76,12 @@ Noise::Noise(const std::vector<Timeline>& baselines,
       }
       has_repeats_ = true;
       const uint64_t base = a.resumed_step();
-      ForEachPair(repeats[i], repeats[j],
-                  [&](Channel channel, uint64_t step, double deviation,
-                      bool same) {
-                    add(channel, &by_lag_[channel],
-                        step > base ? step - base : 0, deviation, same);
-                  });
+      ForEachPair(
+          repeats[i], repeats[j],
+          [&](Channel channel, uint64_t step, double deviation, bool same) {
+            add(channel, &by_lag_[channel], step > base ? step - base : 0,
+                deviation, same);
+          });
     }
   }
 }
@@ -127,9 +127,9 @@ double Noise::Measured(Channel channel) const {
   for (const auto* envelopes : {&by_step_, &by_lag_}) {
     auto found = envelopes->find(channel);
     if (found == envelopes->end()) continue;
-    largest = std::max(largest, UpTo(found->second,
-                                     std::numeric_limits<uint64_t>::max() -
-                                         kWindow));
+    largest = std::max(
+        largest,
+        UpTo(found->second, std::numeric_limits<uint64_t>::max() - kWindow));
   }
   return largest;
 }

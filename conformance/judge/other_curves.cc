@@ -61,11 +61,11 @@ std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,
     if (comparison.Found(difference.channel, step + 1).present() &&
         comparison.Expected(difference.channel, step + 1).present() &&
         grown != due) {
-      return {CurveFinding(comparison, difference,
-                           {Name(Item::DATA_BATCH, Fault::FAULT_CHANGED)},
-                           absl::StrCat("at step ", step, ": ", grown,
-                                        " samples a step, ", due,
-                                        " expected"))};
+      return {
+          CurveFinding(comparison, difference,
+                       {Name(Item::DATA_BATCH, Fault::FAULT_CHANGED)},
+                       absl::StrCat("at step ", step, ": ", grown,
+                                    " samples a step, ", due, " expected"))};
     }
   }
   const double since = static_cast<double>(step - comparison.base());
@@ -77,10 +77,10 @@ std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,
   if (found <= since * per_step && found < expected) {
     fault = Fault::FAULT_RESET;
   }
-  return {CurveFinding(comparison, difference, {Name(item, fault)},
-                       absl::StrCat("at step ", step, ": ",
-                                    ChannelText(difference.channel), " ", found,
-                                    ", ", expected, " expected"))};
+  return {CurveFinding(
+      comparison, difference, {Name(item, fault)},
+      absl::StrCat("at step ", step, ": ", ChannelText(difference.channel), " ",
+                   found, ", ", expected, " expected"))};
 }
 
 }  // namespace reprise::conformance

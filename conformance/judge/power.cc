@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "conformance/judge/causes.h"
@@ -24,7 +25,8 @@ Moved LargestMove(const Comparison& comparison, std::optional<Item> item) {
   for (Channel channel : kChannels) {
     for (uint64_t step : comparison.Steps(channel)) {
       if (item.has_value() &&
-          !Explains(*item, comparison.first(), channel, step, onsets)) {
+          !Explains(*item, Fault::FAULT_UNSPECIFIED, comparison.first(),
+                    channel, step, onsets)) {
         continue;
       }
       const Observation found = comparison.Found(channel, step);
@@ -78,10 +80,10 @@ std::vector<v1::Power> MeasurePower(const Context& context) {
       power.set_text(absl::StrCat("losing ", ControlText(control), " moves ",
                                   ChannelText(moved.channel)));
     } else {
-      power.set_text(absl::StrCat(
-          "losing ", ControlText(control), " moves ",
-          ChannelText(moved.channel), " by ", moved.ratio, " thresholds, ",
-          kPowerFactor, " are needed"));
+      power.set_text(absl::StrCat("losing ", ControlText(control), " moves ",
+                                  ChannelText(moved.channel), " by ",
+                                  moved.ratio, " thresholds, ", kPowerFactor,
+                                  " are needed"));
     }
   }
   return result;

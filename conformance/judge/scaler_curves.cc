@@ -82,8 +82,8 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
   }
   const uint64_t tracker = Tracker(baseline, comparison.base());
   std::optional<uint64_t> other;
-  const uint64_t last = late ? comparison.attempt().last_step()
-                             : baseline.last_step();
+  const uint64_t last =
+      late ? comparison.attempt().last_step() : baseline.last_step();
   for (uint64_t n = step + 1; n <= last; ++n) {
     const v1::StepEvent* record =
         late ? comparison.attempt().Find(n) : comparison.Reference(n);
@@ -93,12 +93,14 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
       break;
     }
   }
-  const std::string when =
-      other.has_value() ? absl::StrCat("at step ", *other - 1)
-                        : absl::StrCat("not by step ", last);
-  const std::string why = absl::StrCat(
-      "the scale doubles in the update of step ", step - 1, late ? " of the uninterrupted run, here " : " here, in the uninterrupted run ",
-      when, "; the tracker at the resume was ", tracker);
+  const std::string when = other.has_value()
+                               ? absl::StrCat("at step ", *other - 1)
+                               : absl::StrCat("not by step ", last);
+  const std::string why =
+      absl::StrCat("the scale doubles in the update of step ", step - 1,
+                   late ? " of the uninterrupted run, here "
+                        : " here, in the uninterrupted run ",
+                   when, "; the tracker at the resume was ", tracker);
   if (early) {
     return named({Name(Item::SCALER_GROWTH_TRACKER,
                        other == step + 1 ? Fault::FAULT_SIDE_EFFECT

@@ -80,10 +80,9 @@ std::optional<double> ConstantRatio(const Comparison& comparison,
     const double reference = expected.values[group].value;
     if (reference == 0) continue;
     const double here = found.values[group].value / reference;
-    const double slack =
-        1e-6 + (found.values[group].resolution +
-                expected.values[group].resolution) /
-                   reference;
+    const double slack = 1e-6 + (found.values[group].resolution +
+                                 expected.values[group].resolution) /
+                                    reference;
     if (ratio.has_value() && std::abs(here - *ratio) > slack * *ratio) {
       return std::nullopt;
     }
@@ -116,7 +115,10 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
                                            const Onsets& onsets) {
   const uint64_t step = difference.step;
   const Workload& workload = comparison.context().workload;
-  Fits fits{comparison, step, {}, RatesByPosition(comparison.baseline()),
+  Fits fits{comparison,
+            step,
+            {},
+            RatesByPosition(comparison.baseline()),
             AppliedBefore(comparison.baseline(), step)};
   for (uint64_t s : comparison.Steps(Channel::kLr)) {
     if (s >= step) fits.steps.push_back(s);
@@ -136,10 +138,11 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
   const int64_t position = static_cast<int64_t>(fits.position);
   for (int64_t shift : {int64_t{1}, int64_t{-1}}) {
     if (position + shift >= 0 && shift != -position && fits.Shift(shift)) {
-      return named({Name(Item::SCHED_POSITION, shift > 0 ? Fault::FAULT_LEAD
-                                                         : Fault::FAULT_LAG)},
-                   absl::StrCat("the whole curve is the uninterrupted one ",
-                                shift > 0 ? "one step early" : "one step late"));
+      return named(
+          {Name(Item::SCHED_POSITION,
+                shift > 0 ? Fault::FAULT_LEAD : Fault::FAULT_LAG)},
+          absl::StrCat("the whole curve is the uninterrupted one ",
+                       shift > 0 ? "one step early" : "one step late"));
     }
   }
   // Held within an epoch at the rate of the epoch's number.
@@ -223,9 +226,8 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
   if (!scaled.empty() && scaled.size() + equal.size() == groups &&
       fits.steps.size() >= 2) {
     const double ratio = *ConstantRatio(comparison, fits.steps, scaled[0]);
-    const std::string why = absl::StrCat("group ", scaled[0],
-                                         " is off by the factor ", ratio,
-                                         " at every step");
+    const std::string why = absl::StrCat(
+        "group ", scaled[0], " is off by the factor ", ratio, " at every step");
     if (!equal.empty() || scaled.size() > 1) {
       bool one_factor = equal.empty();
       for (size_t group : scaled) {
@@ -255,27 +257,36 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
                    "the schedule no longer moves");
     }
   }
-  // The same curve, stretched.
-  if (fits.steps.size() >= 4) {
-    const size_t last = fits.steps.size() - 1;
-    const size_t middle = last / 2;
-    std::optional<double> at[3];
-    const size_t index[3] = {0, middle, last};
-    for (int i = 0; i < 3; ++i) {
-      const uint64_t s = fits.steps[index[i]];
-      at[i] = Invert(fits.rates, comparison.Found(Channel::kLr, s).first(),
-                     s - 1);
+  // The same curve, stretched: the position that each rate has in the
+  // uninterrupted schedule is a straight line of another slope.
+  std::vector<std::pair<double, double>> line;
+  for (size_t i = 1; i < fits.steps.size(); ++i) {
+    const uint64_t s = fits.steps[i];
+    const Observation here = comparison.Found(Channel::kLr, s);
+    if (Equal(here, comparison.Found(Channel::kLr, fits.steps[i - 1]))) break;
+    const uint64_t near =
+        line.empty() ? s - 1 : static_cast<uint64_t>(line.back().second) + 1;
+    const std::optional<double> at = Invert(fits.rates, here.first(), near);
+    // A rate that the schedule has twice, at its start and its end.
+    if (!at.has_value() ||
+        (!line.empty() && std::abs(*at - line.back().second) > 10)) {
+      break;
     }
-    if (at[0] && at[1] && at[2]) {
-      const double slope_a = (*at[1] - *at[0]) / (fits.steps[middle] - step);
-      const double slope_b =
-          (*at[2] - *at[1]) / (fits.steps[last] - fits.steps[middle]);
-      if (std::abs(slope_a - slope_b) < 0.1 * std::abs(slope_a) &&
-          std::abs(slope_a - 1) > 1e-3) {
-        return named({Name(Item::SCHED_HORIZON, Fault::FAULT_CHANGED)},
-                     absl::StrCat("the curve runs ", slope_a,
-                                  " times as fast: its end point moved"));
-      }
+    line.emplace_back(static_cast<double>(s), *at);
+  }
+  if (line.size() >= 4) {
+    const auto& first = line.front();
+    const auto& middle = line[line.size() / 2];
+    const auto& last = line.back();
+    const double slope_a =
+        (middle.second - first.second) / (middle.first - first.first);
+    const double slope_b =
+        (last.second - middle.second) / (last.first - middle.first);
+    if (std::abs(slope_a - slope_b) < 0.1 * std::abs(slope_a) &&
+        std::abs(slope_a - 1) > 1e-3) {
+      return named({Name(Item::SCHED_HORIZON, Fault::FAULT_CHANGED)},
+                   absl::StrCat("the curve runs ", slope_a,
+                                " times as fast: its end point moved"));
     }
   }
   return named({Name(Item::SCHED_HORIZON, Fault::FAULT_CHANGED),

@@ -15,7 +15,8 @@ Digests ToDigests(const v1::StateEvent& state) {
 
 Timeline Timeline::From(const AttemptEvidence& attempt, int64_t offset) {
   Timeline timeline;
-  // Digests of the last AT_SAVE state, until a save of the same step takes them.
+  // Digests of the last AT_SAVE state, until a save of the same step takes
+  // them.
   std::map<uint64_t, Digests> at_save;
   for (const v1::Event& event : attempt.events) {
     switch (event.kind_case()) {

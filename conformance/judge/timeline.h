@@ -49,9 +49,7 @@ struct Timeline {
   const v1::StepEvent* Find(uint64_t step) const;
   const v1::EvaluationEvent* FindEvaluation(uint64_t step) const;
   uint64_t first_step() const { return steps.empty() ? 0 : steps[0].step(); }
-  uint64_t last_step() const {
-    return steps.empty() ? 0 : steps.back().step();
-  }
+  uint64_t last_step() const { return steps.empty() ? 0 : steps.back().step(); }
 };
 
 }  // namespace reprise::conformance

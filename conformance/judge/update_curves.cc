@@ -117,18 +117,17 @@ std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
   }
   const double ratio =
       expected.first() == 0 ? 0 : found.first() / expected.first();
-  const std::string values = absl::StrCat("the gradient norm is ", ratio,
-                                          " times the expected one");
+  const std::string values =
+      absl::StrCat("the gradient norm is ", ratio, " times the expected one");
   const double power = ratio > 0 ? std::log2(ratio) : 0;
-  const double scale =
-      comparison.Found(Channel::kScale, step).first();
+  const double scale = comparison.Found(Channel::kScale, step).first();
   // Half-precision gradients round a little differently once scaled.
   const bool power_of_two =
       std::abs(power) > 0.5 &&
       std::abs(power - std::round(power)) <
           std::max(2e-3, 2 * comparison.Threshold(Channel::kGradNorm, step));
-  if (power_of_two || (scale > 0 && ratio > 0 &&
-                       Near(std::abs(power), std::log2(scale)))) {
+  if (power_of_two ||
+      (scale > 0 && ratio > 0 && Near(std::abs(power), std::log2(scale)))) {
     return named({Name(Item::STEP, Fault::FAULT_UNSCALED)},
                  absl::StrCat(values, ", 2^", std::round(power),
                               "; the scale is ", scale));
@@ -136,14 +135,15 @@ std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
   if (comparison.resume().micro > 0 && step == comparison.first()) {
     return named({Name(Item::ACCUM_GRADS, Fault::FAULT_RESET),
                   Name(Item::ACCUM_COUNT, Fault::FAULT_RESET)},
-                 absl::StrCat(values, "; the checkpoint was taken between "
-                                      "micro-steps"));
+                 absl::StrCat(values,
+                              "; the checkpoint was taken between "
+                              "micro-steps"));
   }
   const PerParameter parts = Compare(comparison, step);
   if (parts.thawed > 0) {
-    return named({Name(Item::FROZEN_FLAGS, Fault::FAULT_RESET)},
-                 absl::StrCat(values, "; ", parts.thawed,
-                              " frozen parameters move"));
+    return named(
+        {Name(Item::FROZEN_FLAGS, Fault::FAULT_RESET)},
+        absl::StrCat(values, "; ", parts.thawed, " frozen parameters move"));
   }
   if (ratio > 1.02 && step == comparison.first()) {
     return named({Name(Item::FROZEN_FLAGS, Fault::FAULT_RESET),
@@ -189,9 +189,8 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
   const double ratio = found / expected;
   const std::string values =
       absl::StrCat("the update norm is ", ratio, " times the expected one");
-  const double lr = Value(Channel::kLr, record) > 0
-                        ? Value(Channel::kLr, record)
-                        : 1;
+  const double lr =
+      Value(Channel::kLr, record) > 0 ? Value(Channel::kLr, record) : 1;
 
   uint64_t applied = 0;
   for (const v1::StepEvent& s : comparison.baseline().steps) {
@@ -216,16 +215,17 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
           std::abs(ratio - predicted) <
               0.02 * effect +
                   comparison.Threshold(Channel::kUpdateNorm, step)) {
-        return {finding({Name(Item::OPTIM_STEP, count.fault)},
-                        absl::StrCat(values, ", ", predicted,
-                                     " predicted for a step count of ",
-                                     count.s - 1))};
+        return {finding(
+            {Name(Item::OPTIM_STEP, count.fault)},
+            absl::StrCat(values, ", ", predicted,
+                         " predicted for a step count of ", count.s - 1))};
       }
     }
     if (parts.count > 1 && parts.exchanged) {
       return {finding({Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED)},
-                      absl::StrCat(values, "; two parameters exchanged the "
-                                           "sizes of their updates"))};
+                      absl::StrCat(values,
+                                   "; two parameters exchanged the "
+                                   "sizes of their updates"))};
     }
   }
 
@@ -246,17 +246,15 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
       }
       const double update = Value(Channel::kUpdateNorm, here);
       if (here == nullptr || update <= 0) break;
-      const double rate = Value(Channel::kLr, here) > 0
-                              ? Value(Channel::kLr, here)
-                              : 1;
-      const double cold_rate = Value(Channel::kLr, cold[j]) > 0
-                                   ? Value(Channel::kLr, cold[j])
-                                   : 1;
+      const double rate =
+          Value(Channel::kLr, here) > 0 ? Value(Channel::kLr, here) : 1;
+      const double cold_rate =
+          Value(Channel::kLr, cold[j]) > 0 ? Value(Channel::kLr, cold[j]) : 1;
       const double predicted =
           rate * Value(Channel::kUpdateNorm, cold[j]) / cold_rate;
       const double a = std::log(update / predicted);
-      const double b = std::log(update / (predicted * ColdMomentsRatio(
-                                                          t, j + 1.0)));
+      const double b =
+          std::log(update / (predicted * ColdMomentsRatio(t, j + 1.0)));
       if (j == 0) {
         first_cold = a;
         first_moments = b;
@@ -268,14 +266,13 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
     // Momentum of SGD: an update is rate times gradient again.
     const double gradient = Value(Channel::kGradNorm, record);
     const double cold_gradient = Value(Channel::kGradNorm, cold[0]);
-    const double cold_rate = Value(Channel::kLr, cold[0]) > 0
-                                 ? Value(Channel::kLr, cold[0])
-                                 : 1;
-    const double sgd =
-        cold_gradient > 0 ? lr * gradient *
-                                Value(Channel::kUpdateNorm, cold[0]) /
-                                (cold_rate * cold_gradient)
-                          : 0;
+    const double cold_rate =
+        Value(Channel::kLr, cold[0]) > 0 ? Value(Channel::kLr, cold[0]) : 1;
+    const double sgd = cold_gradient > 0
+                           ? lr * gradient *
+                                 Value(Channel::kUpdateNorm, cold[0]) /
+                                 (cold_rate * cold_gradient)
+                           : 0;
     const bool has_step = comparison.excluded.count(Item::OPTIM_STEP) == 0;
     const bool fits_cold = steps > 0 && std::abs(first_cold) < kFit;
     const bool fits_moments = steps > 0 && std::abs(first_moments) < kFit;
@@ -283,16 +280,16 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
         sgd > 0 && std::abs(std::log(found / sgd)) < 0.03 && !fits_cold;
     if (fits_sgd && !has_step) {
       return {finding({Name(Item::OPTIM_MOMENTS, Fault::FAULT_RESET)},
-                      absl::StrCat(values, ": rate times gradient, without "
-                                           "momentum"))};
+                      absl::StrCat(values,
+                                   ": rate times gradient, without "
+                                   "momentum"))};
     }
     if (fits_cold || fits_moments || fits_sgd) {
       const bool moments_only =
           !has_step ||
           (fits_moments && (!fits_cold || moments_error < 0.5 * cold_error));
-      const bool both =
-          has_step && fits_cold &&
-          (!fits_moments || cold_error < 0.5 * moments_error);
+      const bool both = has_step && fits_cold &&
+                        (!fits_moments || cold_error < 0.5 * moments_error);
       const std::string why = absl::StrCat(
           values, "; in the size of the learning rate it is ",
           std::exp(first_cold), " times that of the run's first update");
@@ -307,8 +304,9 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
       return {finding({Name(Item::OPTIM_MOMENTS, Fault::FAULT_RESET)}, why),
               finding({Name(Item::OPTIM_STEP, Fault::FAULT_RESET),
                        Name(Item::OPTIM_MOMENTS, Fault::FAULT_RESET)},
-                      absl::StrCat(why, "; whether the step count was lost too "
-                                        "cannot be told at this step"))};
+                      absl::StrCat(why,
+                                   "; whether the step count was lost too "
+                                   "cannot be told at this step"))};
     }
   }
   if (first && parts.count > 1 && parts.off > 0 && parts.off < parts.count) {
