@@ -24,10 +24,20 @@ bool SameDigest(const v1::ItemDigest& a, const v1::ItemDigest& b) {
 
 std::optional<double> ValueOf(const v1::ItemDigest& digest) {
   double value = 0;
-  if (digest.value().empty() || !absl::SimpleAtod(digest.value(), &value)) {
-    return std::nullopt;
+  if (absl::SimpleAtod(digest.value(), &value)) return value;
+  // A count for each parameter, "a=3;b=3;": one number when all agree.
+  std::optional<double> common;
+  for (absl::string_view entry :
+       absl::StrSplit(digest.value(), ';', absl::SkipEmpty())) {
+    const size_t equals = entry.rfind('=');
+    if (equals == absl::string_view::npos ||
+        !absl::SimpleAtod(entry.substr(equals + 1), &value) ||
+        (common.has_value() && *common != value)) {
+      return std::nullopt;
+    }
+    common = value;
   }
-  return value;
+  return common;
 }
 
 // Says where the run is recorded not to change from step to step: a wrong value

@@ -1,5 +1,7 @@
 #include "conformance/judge/timeline.h"
 
+#include <utility>
+
 namespace reprise::conformance {
 namespace {
 
@@ -17,7 +19,7 @@ Timeline Timeline::From(const AttemptEvidence& attempt, int64_t offset) {
   Timeline timeline;
   // Digests of the last AT_SAVE state, until a save of the same step takes
   // them.
-  std::map<uint64_t, Digests> at_save;
+  std::map<std::pair<uint64_t, uint32_t>, Digests> at_save;
   for (const v1::Event& event : attempt.events) {
     switch (event.kind_case()) {
       case v1::Event::kStart:
@@ -51,7 +53,10 @@ Timeline Timeline::From(const AttemptEvidence& attempt, int64_t offset) {
           record->micro = save.micro();
         }
         if (!save.checkpoint().empty()) record->checkpoint = save.checkpoint();
-        if (at_save.count(step) > 0) record->digests = at_save[step];
+        if (auto state = at_save.find({step, save.micro()});
+            state != at_save.end()) {
+          record->digests = state->second;
+        }
         record->committed |= save.phase() == v1::SaveEvent::COMMITTED;
         if (save.phase() == v1::SaveEvent::FAILED) {
           record->failed = true;
@@ -63,10 +68,11 @@ Timeline Timeline::From(const AttemptEvidence& attempt, int64_t offset) {
         const v1::StateEvent& state = event.state();
         const uint64_t step = state.step() + offset;
         if (state.moment() == v1::StateEvent::AT_SAVE) {
-          at_save[step] = ToDigests(state);
+          at_save[{step, state.micro()}] = ToDigests(state);
           for (SaveRecord& known : timeline.saves) {
-            if (known.step == step && !known.committed && !known.failed) {
-              known.digests = at_save[step];
+            if (known.step == step && known.micro == state.micro() &&
+                !known.committed && !known.failed) {
+              known.digests = at_save[{step, state.micro()}];
             }
           }
         } else if (state.moment() == v1::StateEvent::AFTER_LOAD) {
