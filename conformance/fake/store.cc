@@ -133,18 +133,25 @@ absl::StatusOr<std::optional<Loaded>> FileStore::Load() {
 absl::Status FileStore::ResumeFrom(const State& state) {
   auto names = List();
   if (!names.ok()) return names.status();
-  const std::string abandoned =
-      JoinPath(JoinPath(folder_, "abandoned"), absl::StrCat(state.attempt()));
+  names->erase(names->begin(), std::upper_bound(names->begin(), names->end(),
+                                                CheckpointName(state)));
+  if (names->empty()) return absl::OkStatus();
+  // The attempt's number, or the next one whose folder is free.
+  std::string abandoned;
+  for (uint64_t number = state.attempt();; ++number) {
+    abandoned = JoinPath(JoinPath(folder_, "abandoned"), absl::StrCat(number));
+    if (!files_->LinkStat(abandoned).ok()) break;
+  }
+  absl::Status status = CreateFoldersDurably(files_, abandoned);
   for (const std::string& name : *names) {
-    if (name <= CheckpointName(state)) continue;
-    absl::Status status = CreateFoldersDurably(files_, abandoned);
     if (status.ok()) {
       status = files_->RenameNoReplace(JoinPath(folder_, name),
                                        JoinPath(abandoned, name));
     }
-    if (!status.ok()) return status;
   }
-  return files_->SyncFolder(folder_);
+  if (status.ok()) status = files_->SyncFolder(abandoned);
+  if (status.ok()) status = files_->SyncFolder(folder_);
+  return status;
 }
 
 absl::Status FileStore::WriteState(const std::string& path,
