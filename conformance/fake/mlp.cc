@@ -52,7 +52,8 @@ struct Pass {
 };
 
 void Relu(Matrix* x) {
-  for (float& value : *x) value = value > 0 ? value : 0.0f;
+  // Written so that a NaN goes through.
+  for (float& value : *x) value = value < 0 ? 0.0f : value;
 }
 
 class Mlp : public Model {

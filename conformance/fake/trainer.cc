@@ -166,18 +166,18 @@ void FakeTrainer::MicroStep(uint64_t step) {
   AccumulationState* group = state_.mutable_accumulation();
   const uint32_t micro = group->count();
   Tell(v1::P0, step, micro);
-  if (micro == 0) {
-    group->add_rng(absl::StrCat("cpu=", DigestOf(state_.cpu())));
-    if (state_.has_cuda()) {
-      group->add_rng(absl::StrCat("cuda:0=", DigestOf(state_.cuda())));
-    }
-  }
   const Batch batch = parts_.sampler->Next(state_);
   Tell(v1::P1, step, micro);
   if (!forward_seen_ && !saved_.empty()) {
     WriteState(v1::StateEvent::BEFORE_FORWARD);
   }
   forward_seen_ = true;
+  if (micro == 0) {
+    group->add_rng(absl::StrCat("cpu=", DigestOf(state_.cpu())));
+    if (state_.has_cuda()) {
+      group->add_rng(absl::StrCat("cuda:0=", DigestOf(state_.cuda())));
+    }
+  }
   const float factor =
       state_.scaler().scale() / static_cast<float>(bed_.accumulation);
   const double loss = parts_.model->LossAndGradients(

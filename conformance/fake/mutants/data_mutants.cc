@@ -37,10 +37,10 @@ int64_t EpochSteps(const State& state) {
 
 void AddSamplerMutants(std::vector<Mutant>* mutants) {
   Add(mutants, "M26", "the epoch starts again, in the same order",
-      "sampler.cursor:RESET", "",
+      "sampler.cursor:RESET", "D sampler.cursor; k+1 ID L G U P",
       EditCursor([](const State& state) { return -SinceEpochStart(state); }));
   Add(mutants, "M27", "the epoch starts again, in a new order",
-      "sampler.order:REORDERED", "",
+      "sampler.order:REORDERED", "D sampler.cursor; k+1 ID L G U P",
       Both(EditCursor(
                [](const State& state) { return -SinceEpochStart(state); }),
            OrderBy([](uint64_t epoch, uint64_t) {
@@ -49,15 +49,18 @@ void AddSamplerMutants(std::vector<Mutant>* mutants) {
   Add(mutants, "M27.epoch0", "every later epoch has the order of the first",
       "sampler.order:RESET / sampler.order:REORDERED / sampler.order:STALE / "
       "sampler.order:LAG / sampler.order:STICKY / sampler.order:CHANGED",
-      "", OrderBy([](uint64_t epoch, uint64_t resumed) {
+      "k+1 ID L G U P", OrderBy([](uint64_t epoch, uint64_t resumed) {
         return OrderKey{epoch - resumed, 0};
-      }));
+      }))
+      .shows = Shows::kLaterEpoch;
   Add(mutants, "M29", "the last batch is trained twice", "sampler.cursor:LAG",
-      "", EditCursor([](const State& state) { return -Batch(state); }));
-  Add(mutants, "M30", "one batch is dropped", "sampler.cursor:LEAD", "",
-      EditCursor(Batch));
+      "D sampler.cursor; k+1 ID L G U P",
+      EditCursor([](const State& state) { return -Batch(state); }));
+  Add(mutants, "M30", "one batch is dropped", "sampler.cursor:LEAD",
+      "D sampler.cursor; k+1 ID L G U P", EditCursor(Batch));
   Add(mutants, "M32", "optimizer steps are used as micro-batches",
-      "sampler.cursor:UNIT", "", EditCursor([](const State& state) {
+      "sampler.cursor:UNIT", "D sampler.cursor sampler.order; k+1 ID L G U P N",
+      EditCursor([](const State& state) {
         return static_cast<int64_t>(state.counters().step()) * Batch(state) -
                static_cast<int64_t>(state.sampler().cursor());
       }))
@@ -67,39 +70,43 @@ void AddSamplerMutants(std::vector<Mutant>* mutants) {
   };
   Add(mutants, "M34.missing",
       "the end of an epoch is taken as that of the next",
-      "sampler.cursor:EPOCH_END", "",
-      Both(EditCursor([](const State& state) {
+      "sampler.cursor:EPOCH_END",
+      "D sampler.cursor sampler.order; k+1 ID L G U P N; early",
+      Both(EndEarly(steps), EditCursor([](const State& state) {
              return AtEpochEnd(state) ? Samples(state) : 0;
-           }),
-           EndEarly(steps)))
+           })))
       .shows = Shows::kEpochEnd;
   Add(mutants, "M34.repeated", "a finished epoch is trained again",
-      "sampler.cursor:EPOCH_END", "",
-      Both(EditCursor([](const State& state) {
+      "sampler.cursor:EPOCH_END",
+      "D sampler.cursor sampler.order; k+1 ID L G U P N; late",
+      Both(EndEarly([=](const State& state) { return -steps(state); }),
+           EditCursor([](const State& state) {
              return AtEpochEnd(state) ? -Samples(state) : 0;
-           }),
-           EndEarly([=](const State& state) { return -steps(state); })))
+           })))
       .shows = Shows::kEpochEnd;
   Add(mutants, "M53.fingerprint", "ten samples were added unnoticed",
-      "data.fingerprint:CHANGED", "",
+      "data.fingerprint:CHANGED", "D data.fingerprint; k+13 ID L G U P",
       EditLoaded([](const EditContext&, State* state) {
         state->mutable_data()->set_size(state->data().size() + 10);
       }));
   Add(mutants, "M53.batch", "the batch size doubled unnoticed",
-      "data.batch:CHANGED", "",
+      "data.batch:CHANGED", "D data.batch; k+1 ID L G U P N",
       EditLoaded([](const EditContext&, State* state) {
         state->mutable_data()->set_batch(state->data().batch() * 2);
       }));
   Add(mutants, "X12", "the sampler is one epoch behind",
       "sampler.cursor:LAG / sampler.cursor:EPOCH_END / sampler.order:LAG / "
       "sampler.order:STALE",
-      "", EditCursor([](const State& state) {
+      "D sampler.cursor sampler.order; k+1 ID L G U P N",
+      EditCursor([](const State& state) {
         return state.sampler().cursor() >= state.data().size() ? -Samples(state)
                                                                : 0;
-      }));
+      }))
+      .shows = Shows::kLaterEpoch;
   auto frozen = std::make_shared<uint64_t>(0);
   Add(mutants, "X17", "after a resume saves repeat the cursor that was loaded",
-      "sampler.cursor:STICKY / sampler.cursor:STALE / sampler.cursor:LAG", "",
+      "sampler.cursor:STICKY / sampler.cursor:STALE / sampler.cursor:LAG",
+      "D sampler.cursor; k+1 ID L G K U P N",
       Both(EditLoaded([=](const EditContext&, State* state) {
              *frozen = state->sampler().cursor();
            }),
@@ -110,52 +117,58 @@ void AddSamplerMutants(std::vector<Mutant>* mutants) {
   Add(mutants, "X19", "the seed of the order changed",
       "sampler.seed:CHANGED / sampler.seed:RESEEDED / sampler.order:REORDERED /"
       " sampler.order:CHANGED",
-      "", EditLoaded([](const EditContext&, State* state) {
+      "D sampler.seed sampler.order; k+1 ID L G U P",
+      EditLoaded([](const EditContext&, State* state) {
         state->mutable_sampler()->set_seed(state->sampler().seed() + 1);
       }));
   Add(mutants, "X25", "two batches that were read ahead are dropped",
       "sampler.cursor:LEAD / loader.inflight:MISSING / loader.inflight:RESET",
-      "", EditCursor([](const State& state) { return 2 * Batch(state); }));
+      "D sampler.cursor; k+1 ID L G U P",
+      EditCursor([](const State& state) { return 2 * Batch(state); }));
   Add(mutants, "X37", "the epochs after the resumed one are reordered",
       "sampler.order:REORDERED / sampler.order:CHANGED / sampler.order:RESET",
-      "", OrderBy([](uint64_t epoch, uint64_t resumed) {
+      "k+41 ID L G U P", OrderBy([](uint64_t epoch, uint64_t resumed) {
         return OrderKey{epoch, epoch > resumed ? uint64_t{7} : 0};
       }));
 }
 
 void AddGeneratorMutants(std::vector<Mutant>* mutants) {
   Add(mutants, "M36.cpu", "set-up code draws from the host's generator",
-      "rng.cpu:CONSUMED", "",
+      "rng.cpu:CONSUMED", "F rng.cpu; k+1 R L G U P",
       EditAtFirst(v1::P0, [](const EditContext&, State* state) {
         Draw(state->mutable_cpu());
       }));
   Add(mutants, "M36.cuda", "set-up code draws from the device's generator",
-      "rng.cuda:CONSUMED", "",
+      "rng.cuda:CONSUMED", "F rng.cuda; k+1 R L G U P",
       EditAtFirst(v1::P0, [](const EditContext&, State* state) {
         Draw(state->mutable_cuda());
       }));
   Add(mutants, "M36.reseed", "set-up code seeds all generators",
-      "rng.cpu:RESEEDED + rng.cuda:RESEEDED", "",
+      "rng.cpu:RESEEDED + rng.cuda:RESEEDED",
+      "F rng.cpu rng.cuda; k+1 R L G U P",
       EditAtFirst(v1::P0, [](const EditContext& context, State* state) {
         *state->mutable_cpu() = context.fresh.cpu();
         *state->mutable_cuda() = context.fresh.cuda();
       }));
   Add(mutants, "M37", "the host's generator is not restored", "rng.cpu:RESET",
-      "", EditLoaded([](const EditContext& context, State* state) {
+      "D rng.cpu; k+1 R L G U P",
+      EditLoaded([](const EditContext& context, State* state) {
         *state->mutable_cpu() = context.fresh.cpu();
       }));
   Add(mutants, "M38", "the device's generator is not restored",
-      "rng.cuda:RESET", "",
+      "rng.cuda:RESET", "D rng.cuda; k+1 R L G U P",
       EditLoaded([](const EditContext& context, State* state) {
         *state->mutable_cuda() = context.fresh.cuda();
       }));
   Add(mutants, "X05", "the augmentation's seed is drawn anew",
-      "rng.data:RESEEDED / rng.data:CHANGED / rng.data:RESET", "",
+      "rng.data:RESEEDED / rng.data:CHANGED / rng.data:RESET",
+      "D rng.data; k+1 L G U P",
       EditLoaded([](const EditContext&, State* state) {
         state->set_augmentation_seed(state->augmentation_seed() + 7);
       }));
   Add(mutants, "X34", "the device's generator is the previous checkpoint's",
-      "rng.cuda:STALE / rng.cuda:LAG / rng.cuda:CHANGED", "",
+      "rng.cuda:STALE / rng.cuda:LAG / rng.cuda:CHANGED",
+      "D rng.cuda; k+1 R L G U P",
       EditLoaded([](const EditContext& context, State* state) {
         auto names = context.files->List();
         if (!names.ok() || names->size() < 2) return;

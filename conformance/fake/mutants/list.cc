@@ -20,7 +20,8 @@ std::string MutantsAsJsonLines() {
         "\", \"expected\": \"", mutant.expected, "\", \"workload\": \"",
         mutant.workload, "\", \"shows\": \"", Name(mutant.shows),
         "\", \"settings\": [", settings, "], \"inject_overflow\": [",
-        absl::StrJoin(mutant.inject_overflow, ", "), "], \"signature\": \"",
+        absl::StrJoin(mutant.inject_overflow, ", "), "], \"kill_steps\": [",
+        absl::StrJoin(mutant.kill_steps, ", "), "], \"signature\": \"",
         mutant.signature, "\", \"noisy\": ", mutant.noisy ? "true" : "false",
         "}\n");
   }

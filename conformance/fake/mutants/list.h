@@ -2,7 +2,8 @@
 //
 //   {"id": "M21", "fault": "...", "expected": "scaler.scale:RESET",
 //    "workload": "T0", "shows": "first resume", "settings": ["a=b"],
-//    "inject_overflow": [50], "signature": "...", "noisy": false}
+//    "inject_overflow": [50], "kill_steps": [63],
+//    "signature": "...", "noisy": false}
 #ifndef REPRISE_CONFORMANCE_FAKE_MUTANTS_LIST_H_
 #define REPRISE_CONFORMANCE_FAKE_MUTANTS_LIST_H_
 

@@ -16,6 +16,8 @@ absl::string_view Name(Shows shows) {
       return "first resume";
     case Shows::kSecondResume:
       return "second resume";
+    case Shows::kLaterEpoch:
+      return "later epoch";
     case Shows::kEpochEnd:
       return "epoch end";
     case Shows::kMidAccumulation:
@@ -26,6 +28,32 @@ absl::string_view Name(Shows shows) {
   return "";
 }
 
+namespace {
+
+// Late enough for two checkpoints before it, never at a multiple of the save
+// interval, so that steps are done again.
+std::vector<uint64_t> UsualKillSteps(const Mutant& mutant) {
+  switch (mutant.shows) {
+    case Shows::kSecondResume:
+      return {63, 77};
+    case Shows::kLaterEpoch:
+      return {153};
+    case Shows::kEpochEnd:
+      return {101};
+    case Shows::kMidAccumulation:
+      return {40};
+    case Shows::kFirstResume:
+    case Shows::kRunEnd:
+      break;
+  }
+  if (mutant.workload == "T1") return {34};
+  // Where evaluations have stopped improving.
+  if (mutant.workload == "T0.plateau") return {223};
+  return {63};
+}
+
+}  // namespace
+
 const std::vector<Mutant>& Mutants() {
   static const auto* mutants = [] {
     auto* all = new std::vector<Mutant>;
@@ -34,6 +62,7 @@ const std::vector<Mutant>& Mutants() {
     AddScheduleAndScalerMutants(all);
     AddDataMutants(all);
     AddRunMutants(all);
+    for (Mutant& mutant : *all) mutant.kill_steps = UsualKillSteps(mutant);
     std::sort(all->begin(), all->end(),
               [](const Mutant& a, const Mutant& b) { return a.id < b.id; });
     return all;

@@ -30,6 +30,7 @@ struct Finding {
 enum class Shows {
   kFirstResume,      // any resume
   kSecondResume,     // a resume of a resumed run
+  kLaterEpoch,       // a resume within the second epoch or a later one
   kEpochEnd,         // a resume from an epoch's last step
   kMidAccumulation,  // a resume from a checkpoint between micro-steps
   kRunEnd,           // with or without a resume, at the end of the run
@@ -49,11 +50,20 @@ struct Mutant {
   std::vector<std::string> settings;
   // Steps whose overflow must be injected for it to show.
   std::vector<uint64_t> inject_overflow;
-  // What MUTANTS.md says that a comparison with the uninterrupted run sees:
-  // "D:item,item" digests that differ right after load; "F:item" only before
-  // the first forward; "k+1:L,G" channels that differ in the first step after
-  // resume (all others equal); "later:S,K" in the first step that differs when
-  // that is not k+1; "E" only evaluations; "files"; "end". In this order.
+  // Attempted steps in which to kill it, in turn, so that it shows: with
+  // SIGKILL at P2, and there in the third micro-step for kMidAccumulation.
+  std::vector<uint64_t> kill_steps;
+  // What a comparison with the uninterrupted run then sees, first things first:
+  //   "older", "scratch", "label"  the last attempt did not start at the newest
+  //                   committed step: before it, at 0, off by a label
+  //   "D a.b c.d"     digests that differ from those at the save, after load
+  //   "F a.b"         digests that differ from those after load, before the
+  //                   first forward
+  //   "k+1 U P"       first step that differs, counted from the one resumed at,
+  //                   and its channels in MUTANTS.md's letters
+  //   "E"             evaluations differ, before or without any step
+  //   "late", "early" the run ends after or before the other
+  //   "files"         the newest file is older than what was acknowledged
   std::string signature;
   // The gradients are noisy (the control, M60).
   bool noisy = false;

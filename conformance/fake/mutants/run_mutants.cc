@@ -37,52 +37,59 @@ void MixGenerations(const EditContext& context, State* state) {
 
 void AddCounterMutants(std::vector<Mutant>* mutants) {
   Add(mutants, "M39.lag", "the step label is one behind", "counters.step:LAG",
-      "", EditLoaded([](const EditContext&, State* state) {
+      "label; D counters.step; k+1 ID LR R L G U P N",
+      EditLoaded([](const EditContext&, State* state) {
         CounterState* counters = state->mutable_counters();
         if (counters->step() > 0) counters->set_step(counters->step() - 1);
       }));
   Add(mutants, "M39.lead", "the step label is one ahead", "counters.step:LEAD",
-      "", EditLoaded([](const EditContext&, State* state) {
+      "label; D counters.step; k+1 ID LR S R L G K U N",
+      EditLoaded([](const EditContext&, State* state) {
         CounterState* counters = state->mutable_counters();
         counters->set_step(counters->step() + 1);
       }));
   Add(mutants, "X23", "the count of samples is lost", "counters.samples:RESET",
-      "", EditLoaded([](const EditContext&, State* state) {
+      "D counters.samples; k+1 N",
+      EditLoaded([](const EditContext&, State* state) {
         state->mutable_counters()->set_samples(0);
       }));
   Add(mutants, "X24", "skipped steps are counted as applied",
       "counters.applied:LEAD / counters.applied:UNIT / "
       "counters.applied:CHANGED",
-      "", EditLoaded([](const EditContext&, State* state) {
+      "D counters.applied; k+1 N",
+      EditLoaded([](const EditContext&, State* state) {
         state->mutable_counters()->set_applied(state->counters().step());
       }));
-  Mutant& gradients = Add(
-      mutants, "M41.grads", "the group's gradients are lost",
-      "accum.grads:RESET", "", EditLoaded([](const EditContext&, State* state) {
-        *state->mutable_accumulation()->mutable_gradients() =
-            ZerosLike(state->parameters());
-      }));
+  Mutant& gradients =
+      Add(mutants, "M41.grads", "the group's gradients are lost",
+          "accum.grads:RESET", "D accum.grads; k+1 G U P",
+          EditLoaded([](const EditContext&, State* state) {
+            *state->mutable_accumulation()->mutable_gradients() =
+                ZerosLike(state->parameters());
+          }));
   gradients.workload = "T1";
   gradients.settings = {"save_at_micro=2"};
   gradients.shows = Shows::kMidAccumulation;
-  Mutant& count = Add(
-      mutants, "M41.count", "the count is lost while the gradients stay",
-      "accum.count:RESET", "", EditLoaded([](const EditContext&, State* state) {
-        state->mutable_accumulation()->set_count(0);
-      }));
+  Mutant& count =
+      Add(mutants, "M41.count", "the count is lost while the gradients stay",
+          "accum.count:RESET", "D accum.count; k+1 ID R L G U P N",
+          EditLoaded([](const EditContext&, State* state) {
+            state->mutable_accumulation()->set_count(0);
+          }));
   count.workload = "T1";
   count.settings = {"save_at_micro=2"};
   count.shows = Shows::kMidAccumulation;
-  Add(mutants, "M42.best", "the best value is forgotten", "best:RESET", "",
+  Add(mutants, "M42.best", "the best value is forgotten", "best:RESET",
+      "D best; E; late",
       EditLoaded([](const EditContext&, State* state) { state->clear_best(); }))
       .workload = "T0.plateau";
-  Add(mutants, "M42.early", "the patience is forgotten", "early_stop:RESET", "",
-      EditLoaded([](const EditContext&, State* state) {
+  Add(mutants, "M42.early", "the patience is forgotten", "early_stop:RESET",
+      "D early_stop; E; late", EditLoaded([](const EditContext&, State* state) {
         state->mutable_early_stop()->set_bad_count(0);
       }))
       .workload = "T0.plateau";
   Add(mutants, "X06", "the patience counter is one behind",
-      "early_stop:LAG / early_stop:CHANGED", "",
+      "early_stop:LAG / early_stop:CHANGED", "D early_stop; E; late",
       EditLoaded([](const EditContext&, State* state) {
         EarlyStopState* early = state->mutable_early_stop();
         if (early->bad_count() > 0)
@@ -96,22 +103,28 @@ void AddCounterMutants(std::vector<Mutant>* mutants) {
 void AddRunMutants(std::vector<Mutant>* mutants) {
   AddCounterMutants(mutants);
   Add(mutants, "M43", "parts of different steps are loaded together",
-      "generation:MIXED", "", EditLoaded(MixGenerations));
+      "generation:MIXED",
+      "D optim.moments optim.step sampler.cursor; k+1 ID L G U P",
+      EditLoaded(MixGenerations));
   Add(mutants, "M51", "the newest checkpoint but one is chosen", "source:STALE",
-      "", ChooseSecondNewest());
-  Add(mutants, "M52", "starts from scratch without a word", "source:NONE", "",
-      StartFromScratch());
+      "older", ChooseSecondNewest());
+  Add(mutants, "M52", "starts from scratch without a word", "source:NONE",
+      "scratch", StartFromScratch());
   Add(mutants, "M56.short", "ends before the plan with status 0", "run:SHORT",
-      "", EndEarly([](const State&) { return 7; }))
+      "early", EndEarly([](const State&) { return 7; }))
       .shows = Shows::kRunEnd;
-  Add(mutants, "M56.save", "errors of saves are swallowed", "save:FAILED", "",
-      SwallowSaves())
+  Add(mutants, "M56.save", "errors of saves are swallowed", "save:FAILED",
+      "files", SwallowSaves())
       .shows = Shows::kRunEnd;
   Mutant& control = Add(mutants, "M60", "nothing: only its arithmetic is noisy",
-                        "", "", [](const Assembly&) {});
+                        "", "k+1 L G U P", [](const Assembly&) {});
   control.noisy = true;
-  Add(mutants, "X07", "chosen by name order of numbers without zeros",
-      "source:STALE", "", ChooseByName());
+  // Step 90 sorts after 100, 110, ...
+  Mutant& by_name =
+      Add(mutants, "X07", "chosen by name order of numbers without zeros",
+          "source:STALE", "older", ChooseByName());
+  by_name.settings = {"keep_last=100"};
+  by_name.shows = Shows::kLaterEpoch;
 }
 
 }  // namespace reprise::conformance::fake
