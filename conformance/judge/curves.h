@@ -52,6 +52,8 @@ class Comparison {
 
   // Items that no load lost (digests verified) or that do not exist.
   std::set<Item> excluded;
+  // A tensor whose digest matches no step is not a fresh one.
+  bool initial_known = false;
 
  private:
   const Context& context_;
@@ -82,6 +84,10 @@ std::vector<v1::Finding> Attribute(const Comparison& comparison,
                                    const std::set<Item>& unknown);
 
 // Parts of Attribute, one for each family of channels.
+// Whether the samples from `position` (samples trained) on are those of the
+// attempt's first steps; nullopt when ids are not listed or end before it.
+std::optional<bool> SamplesStartAt(const Comparison& comparison,
+                                   uint64_t position);
 std::vector<v1::Finding> AttributeIds(const Comparison& comparison,
                                       const Unexplained& difference);
 std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,

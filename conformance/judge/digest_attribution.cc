@@ -136,6 +136,7 @@ class Attributor {
   DigestResult Attribute() {
     if (!attempt_.started) return {};
     BuildHistory();
+    result_.initial_known = !initial_.empty();
     if (!resume_.fresh) {
       const Digests saved = SavedDigests();
       for (const auto& [item, found] : attempt_.after_load) {
@@ -307,6 +308,12 @@ class Attributor {
     }
     const std::optional<double> value = ValueOf(found);
     const std::optional<double> saved = ValueOf(expected);
+    if (item == Item::OPTIM_STEP && value.has_value() && value == saved) {
+      // The same counts, kept by other parameters.
+      Add(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED, channel,
+          absl::StrCat("the optimizer's state changed places", values));
+      return;
+    }
     if (value.has_value() && saved.has_value() && IsCount(item)) {
       const std::optional<uint64_t> at = SavedAt(item, found);
       Fault fault = IsInitial(item, found) ? Fault::FAULT_RESET
@@ -328,10 +335,26 @@ class Attributor {
       }
       return;
     }
+    if (item == Item::SCALER_SCALE && value.has_value() &&
+        *value == FirstScale()) {
+      Add(item, Fault::FAULT_RESET, channel,
+          absl::StrCat(text, " is that of step 1", values));
+      return;
+    }
+    // A scale takes few values: that some step had this one says little.
     if (item == Item::SCALER_SCALE && value.has_value() && saved.has_value() &&
-        *value == 2 * *saved && !IsInitial(item, found) && TrackerIsZero()) {
+        *value == 2 * *saved) {
       Add(item, Fault::FAULT_SIDE_EFFECT, channel,
           absl::StrCat("the scaler was updated by the load", values));
+      named_.back().maybe_foreign = SavedAt(item, found);
+      return;
+    }
+    if (item == Item::SCALER_GROWTH_TRACKER && value.has_value() &&
+        saved.has_value() && (*value == 0 || *value == *saved + 1)) {
+      Add(item, *value == 0 ? Fault::FAULT_RESET : Fault::FAULT_SIDE_EFFECT,
+          channel, absl::StrCat("the growth tracker is not what was saved",
+                                values));
+      named_.back().maybe_foreign = SavedAt(item, found);
       return;
     }
     if (IsInitial(item, found)) {
@@ -350,25 +373,6 @@ class Attributor {
     }
     if (found.has_as_of_step() && found.as_of_step() != resume_.step) {
       Foreign(item, found.as_of_step(), channel, values);
-      return;
-    }
-    if (item == Item::SCALER_SCALE && value.has_value() && saved.has_value() &&
-        *saved > 0) {
-      const double ratio = *value / *saved;
-      if (ratio == 2 || ratio == 0.5) {
-        Add(item, Fault::FAULT_SIDE_EFFECT, channel,
-            absl::StrCat("the scaler was updated by the load", values));
-        return;
-      }
-    }
-    if (item == Item::SCALER_GROWTH_TRACKER && value.has_value() &&
-        saved.has_value()) {
-      Add(item,
-          *value == *saved + 1 ? Fault::FAULT_SIDE_EFFECT
-          : *value == 0        ? Fault::FAULT_RESET
-                               : Fault::FAULT_CHANGED,
-          channel,
-          absl::StrCat("the growth tracker is not what was saved", values));
       return;
     }
     if (IsTensors(item)) {
@@ -390,11 +394,14 @@ class Attributor {
                      values));
   }
 
-  // As after a doubling.
-  bool TrackerIsZero() const {
-    auto tracker = attempt_.after_load.find(Item::SCALER_GROWTH_TRACKER);
-    return tracker == attempt_.after_load.end() ||
-           ValueOf(tracker->second).value_or(0) == 0;
+  // Scale of the run's first step; 0 when it is not recorded.
+  double FirstScale() const {
+    if (context_.baselines.empty() || context_.baselines[0].steps.empty()) {
+      return 0;
+    }
+    return ReadChannel(Channel::kScale, &context_.baselines[0].steps[0],
+                       nullptr)
+        .first();
   }
 
   uint64_t Distance(uint64_t step) const {

@@ -19,6 +19,9 @@ struct DigestResult {
   // Tensors that match no known step: named from curves
   // (RESET, PARTIAL, TORN or CHANGED).
   std::set<Item> unknown_tensors;
+  // Whether the digests of a fresh start are known, so that a tensor in
+  // `unknown_tensors` cannot be one.
+  bool initial_known = false;
 };
 
 // Judges the load of attempt `index` of the subject.

@@ -59,6 +59,25 @@ std::vector<uint64_t> StepOccurrences(const Comparison& comparison,
 
 }  // namespace
 
+std::optional<bool> SamplesStartAt(const Comparison& comparison,
+                                   uint64_t position) {
+  const std::vector<uint64_t> stream = Stream(comparison.baseline());
+  const v1::StepEvent* found = comparison.attempt().Find(comparison.first());
+  if (found == nullptr || found->id_list_size() == 0 ||
+      position + found->id_list_size() > stream.size()) {
+    return std::nullopt;
+  }
+  // Of a step begun before the resume, the last samples are new.
+  const uint64_t old = comparison.resume().micro *
+                       (found->id_list_size() /
+                        comparison.context().workload.accumulation);
+  for (uint64_t i = old; i < static_cast<uint64_t>(found->id_list_size());
+       ++i) {
+    if (found->id_list(i) != stream[position + i - old]) return false;
+  }
+  return true;
+}
+
 std::vector<v1::Finding> AttributeIds(const Comparison& comparison,
                                       const Unexplained& difference) {
   const Workload& workload = comparison.context().workload;

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "conformance/judge/causes.h"
@@ -94,6 +95,7 @@ class Judgement {
     Comparison comparison(context_, lineage_, i);
     comparison.excluded.insert(digests.verified.begin(),
                                digests.verified.end());
+    comparison.initial_known = digests.initial_known;
     if (i == 0) {
       JudgeFirst(comparison);
     } else {
@@ -184,6 +186,7 @@ class Judgement {
                   const std::vector<v1::Finding>& before,
                   std::vector<v1::Finding>* here) {
     const Onsets onsets = comparison.FindOnsets(comparison.first());
+    CheckSamples(comparison, onsets, unknown, here);
     std::optional<Unexplained> last;
     for (int cause = 0; cause < kMaxCauses; ++cause) {
       const std::optional<Unexplained> next =
@@ -205,6 +208,46 @@ class Judgement {
     }
   }
 
+  // A cursor that digests found wrong predicts the samples: other ones have a
+  // cause of their own.
+  void CheckSamples(const Comparison& comparison, const Onsets& onsets,
+                    const std::set<Item>& unknown,
+                    std::vector<v1::Finding>* here) {
+    auto onset = onsets.find(Channel::kIds);
+    if (onset == onsets.end() || onset->second != comparison.first() ||
+        NamesAny(*here, {Item::SAMPLER_SEED, Item::SAMPLER_ALGORITHM,
+                         Item::SAMPLER_ORDER, Item::RNG_DATA,
+                         Item::DATA_FINGERPRINT, Item::DATA_BATCH})) {
+      return;
+    }
+    for (size_t i = 0; i < here->size(); ++i) {
+      const v1::Finding& finding = (*here)[i];
+      if (finding.ground() != v1::Finding::DIGEST ||
+          !Names(finding, Item::SAMPLER_CURSOR)) {
+        continue;
+      }
+      auto cursor =
+          comparison.attempt().before_forward.find(Item::SAMPLER_CURSOR);
+      uint64_t position = 0;
+      if (cursor == comparison.attempt().before_forward.end() ||
+          !absl::SimpleAtoi(cursor->second.value(), &position) ||
+          SamplesStartAt(comparison, position).value_or(true)) {
+        return;
+      }
+      // The epoch starts again in another order: a position in an order that
+      // is no longer there is nothing to name.
+      if (finding.names(0).fault() == Fault::FAULT_RESET) {
+        here->erase(here->begin() + i);
+      }
+      for (v1::Finding& other :
+           Attribute(comparison, {Channel::kIds, comparison.first()}, onsets,
+                     unknown)) {
+        here->push_back(std::move(other));
+      }
+      return;
+    }
+  }
+
   // Tensors that digests found wrong and no curve could name.
   void NameRest(const Comparison& comparison, const std::set<Item>& unknown,
                 std::vector<v1::Finding>* here) {
@@ -217,8 +260,11 @@ class Judgement {
           NamesAny(*here, {Item::OPTIM_IDENTITY})) {
         continue;
       }
+      const bool fresh = !comparison.initial_known &&
+                         item != Item::MODEL_PARAMS;
       here->push_back(MakeFinding(
-          {Name(item, Fault::FAULT_CHANGED)}, v1::Finding::DIGEST,
+          {Name(item, fresh ? Fault::FAULT_RESET : Fault::FAULT_CHANGED)},
+          v1::Finding::DIGEST,
           comparison.number(), comparison.first(), "digest after load",
           absl::StrCat(reprise::TextOf(item),
                        " is not what was saved and matches no known step")));
@@ -256,6 +302,19 @@ class Judgement {
       if (!merged) kept.push_back(std::move(finding));
     }
     findings_ = std::move(kept);
+    // A position counted in epochs is 0 in the first one.
+    const bool in_epochs = std::any_of(
+        findings_.begin(), findings_.end(), [](const v1::Finding& finding) {
+          return finding.names_size() == 1 &&
+                 finding.names(0).item() == Item::SCHED_POSITION &&
+                 finding.names(0).fault() == Fault::FAULT_UNIT;
+        });
+    if (in_epochs) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::SCHED_POSITION &&
+               name.fault() == Fault::FAULT_RESET;
+      });
+    }
     // Ends that other names explain.
     const bool moved_end =
         NamesAny(findings_, {Item::COUNTERS_STEP, Item::EARLY_STOP, Item::BEST,

@@ -194,7 +194,8 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
     const std::string way = absl::StrCat(
         values, ", ", static_cast<int>(std::round(100 * level.way_back())),
         " % of the way back to the ", level.fresh, " of a new run");
-    if (level.way_back() >= kFresh && unknown.count(Item::MODEL_PARAMS) == 0) {
+    if (level.way_back() >= kFresh &&
+        !(comparison.initial_known && unknown.count(Item::MODEL_PARAMS) > 0)) {
       return named({Name(Item::MODEL_PARAMS, Fault::FAULT_RESET)}, way);
     }
     if (level.way_back() >= kNearlyRight) {

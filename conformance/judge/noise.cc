@@ -1,6 +1,7 @@
 #include "conformance/judge/noise.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace reprise::conformance {
@@ -105,21 +106,36 @@ bool Noise::AllExact() const {
                      [](const auto& entry) { return entry.second; });
 }
 
+double Noise::Pooled(const std::map<Channel, Envelope>& envelopes,
+                     Channel channel, uint64_t key) const {
+  constexpr Channel kShared[] = {Channel::kLoss, Channel::kGradNorm,
+                                 Channel::kUpdateNorm, Channel::kUpdateNorms};
+  double largest = 0;
+  auto add = [&](Channel c) {
+    auto found = envelopes.find(c);
+    if (found != envelopes.end()) {
+      largest = std::max(largest, UpTo(found->second, key));
+    }
+  };
+  add(channel);
+  if (std::find(std::begin(kShared), std::end(kShared), channel) !=
+          std::end(kShared) ||
+      (IsEvaluation(channel) && channel != Channel::kBadCount)) {
+    for (Channel c : kShared) add(c);
+  }
+  return largest;
+}
+
 double Noise::Threshold(Channel channel, uint64_t step) const {
   if (Exact(channel)) return 0;
-  auto found = by_step_.find(channel);
-  const double measured =
-      found == by_step_.end() ? 0 : UpTo(found->second, step);
-  return std::max(kFloor, kMargin * measured);
+  return std::max(kFloor, kMargin * Pooled(by_step_, channel, step));
 }
 
 double Noise::ReplayThreshold(Channel channel, uint64_t step,
                               uint64_t lag) const {
   if (Exact(channel)) return 0;
   if (!has_repeats_) return Threshold(channel, step);
-  auto found = by_lag_.find(channel);
-  const double measured = found == by_lag_.end() ? 0 : UpTo(found->second, lag);
-  return std::max(kFloor, kMargin * measured);
+  return std::max(kFloor, kMargin * Pooled(by_lag_, channel, lag));
 }
 
 double Noise::Measured(Channel channel) const {

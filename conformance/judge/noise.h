@@ -3,7 +3,9 @@
 // A channel in which all uninterrupted runs (and all repeats of one resume)
 // agree to the last bit is exact: any difference counts. In any other the
 // threshold is kMargin times the largest deviation measured between them, up to
-// a little beyond the step compared (deviations grow along a run).
+// a little beyond the step compared (deviations grow along a run), in any of
+// loss, gradient norm and update norms: a rounding that tips a rectifier over
+// shows in one of them first and reaches the others later.
 #ifndef REPRISE_CONFORMANCE_JUDGE_NOISE_H_
 #define REPRISE_CONFORMANCE_JUDGE_NOISE_H_
 
@@ -19,7 +21,7 @@ namespace reprise::conformance {
 class Noise {
  public:
   // README.md derives the false-alarm rate that this stands for.
-  static constexpr double kMargin = 8;
+  static constexpr double kMargin = 20;
   // Steps beyond the one compared whose measured deviations count too.
   static constexpr uint64_t kWindow = 20;
   // Smallest threshold of a channel that is not exact: a few roundings of a
@@ -48,6 +50,10 @@ class Noise {
   // Key -> largest deviation there. Key is a step or a lag.
   using Envelope = std::map<uint64_t, double>;
   static double UpTo(const Envelope& envelope, uint64_t key);
+  // Largest deviation up to `key` of the channel and those that share its
+  // noise.
+  double Pooled(const std::map<Channel, Envelope>& envelopes, Channel channel,
+                uint64_t key) const;
 
   std::map<Channel, bool> exact_;
   std::map<Channel, Envelope> by_step_;
