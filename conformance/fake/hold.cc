@@ -8,8 +8,10 @@ bool Matches(const v1::HoldAt& hold, const Place& place) {
   if (hold.point() != place.point) return false;
   // An attempt loads once, whatever step the checkpoint turns out to have.
   if (hold.point() == v1::LOAD) return true;
-  return (!hold.has_step() || hold.step() == place.step) &&
-         (!hold.has_micro() || hold.micro() == place.micro);
+  if (hold.has_step() && hold.step() != place.step) return false;
+  // From P3 on a step is past its micro-steps.
+  const bool once = hold.point() >= v1::P3 && hold.point() <= v1::P6;
+  return once || !hold.has_micro() || hold.micro() == place.micro;
 }
 
 void HoldObserver::At(const Place& place, State* state) {

@@ -198,9 +198,9 @@ def signature(reference, attempts):
         return [item_text(item) for item in new if old.get(item) != new[item]]
 
     saved = None
-    for attempt in before:
-        step, micro = resumed if parts == ["older"] else committed
-        saved = attempt.state("AT_SAVE", step, micro) or saved
+    for place in (committed, resumed):  # the second where a save of that label was begun
+        for attempt in before:
+            saved = attempt.state("AT_SAVE", *place) or saved
     loaded, used = last.state("AFTER_LOAD"), last.state("BEFORE_FORWARD")
     if saved and loaded and changed(saved, loaded):
         parts.append("D " + " ".join(changed(saved, loaded)))
