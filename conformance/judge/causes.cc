@@ -37,8 +37,11 @@ Acts ActsOf(Item item, Fault fault) {
     case Item::RNG_CUDA:
     case Item::ACCUM_GRADS:
     case Item::ENVIRONMENT:
-    case Item::RUN:
+    case Item::CONFIG:
+    case Item::USER:
       return Acts::kForward;
+    case Item::RUN:
+      return fault == Fault::FAULT_NONFINITE ? Acts::kForward : Acts::kNothing;
     case Item::SAMPLER_ALGORITHM:
     case Item::SAMPLER_SEED:
     case Item::SAMPLER_CURSOR:
@@ -139,6 +142,11 @@ bool Explains(Item item, Fault fault, uint64_t since, Channel channel,
     case Acts::kEverything:
       return true;
     case Acts::kForward:
+      // Another number of draws in each step.
+      if (channel == Channel::kRng && step > since &&
+          (item == Item::MODE || item == Item::CONFIG || item == Item::USER)) {
+        return true;
+      }
       if (item == Item::RNG_CPU || item == Item::RNG_CUDA) {
         if (channel == Channel::kRng) return true;
         // A sampler may draw from the CPU's generator.
@@ -153,7 +161,10 @@ bool Explains(Item item, Fault fault, uint64_t since, Channel channel,
           channel == Channel::kEpoch) {
         return true;
       }
-      if (item == Item::RNG_DATA && channel == Channel::kRng) return true;
+      if (channel == Channel::kRng) {
+        return item == Item::RNG_DATA || item == Item::ACCUM_COUNT ||
+               (item == Item::DATA_BATCH && step > since);
+      }
       // A draw of its own: with other samples the run draws otherwise.
       return FollowsWeights(channel) &&
              (onsets.count(Channel::kIds) == 0 ||

@@ -35,6 +35,14 @@ Comparison::Comparison(const Context& context, const Lineage& lineage,
       excluded.insert(static_cast<Item>(item));
     }
   }
+  // Digests that the testee can give, and does not in this run: no such item.
+  if (!resume_.saved.empty()) {
+    for (int item : context.evidence->description.digests()) {
+      if (resume_.saved.count(static_cast<Item>(item)) == 0) {
+        excluded.insert(static_cast<Item>(item));
+      }
+    }
+  }
 }
 
 const v1::StepEvent* Comparison::Reference(uint64_t step) const {
@@ -117,7 +125,12 @@ v1::Finding CurveFinding(const Comparison& comparison,
                          std::string evidence) {
   std::vector<v1::FaultName> possible;
   for (const v1::FaultName& name : names) {
-    if (comparison.excluded.count(name.item()) == 0) possible.push_back(name);
+    // That flags were loaded does not say that they are in force.
+    const bool in_force = name.item() == Item::PRECISION_FLAGS &&
+                          !comparison.context().NotApplicable(name.item());
+    if (in_force || comparison.excluded.count(name.item()) == 0) {
+      possible.push_back(name);
+    }
   }
   if (possible.empty()) possible = std::move(names);
   return MakeFinding(std::move(possible), v1::Finding::CURVE,
@@ -145,7 +158,7 @@ std::vector<v1::Finding> Attribute(const Comparison& comparison,
     case Channel::kUpdateNorm:
     case Channel::kUpdateNorms:
     case Channel::kParameters:
-      return AttributeUpdate(comparison, difference, onsets);
+      return AttributeUpdate(comparison, difference, onsets, unknown);
     case Channel::kApplied:
     case Channel::kSamples:
     case Channel::kEpoch:

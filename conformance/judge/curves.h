@@ -105,7 +105,8 @@ std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
                                            const Onsets& onsets);
 std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                          const Unexplained& difference,
-                                         const Onsets& onsets);
+                                         const Onsets& onsets,
+                                         const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
                                              const Unexplained& difference);
 std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,

@@ -101,6 +101,23 @@ bool Contaminated(Item item, const std::vector<v1::Finding>& known) {
   return false;
 }
 
+// Another value after every applied step.
+bool AlwaysMoves(Item item) {
+  return (IsTensors(item) && item != Item::ACCUM_GRADS) ||
+         item == Item::OPTIM_STEP || item == Item::EMA_UPDATES ||
+         item == Item::SAMPLER_CURSOR || item == Item::COUNTERS_STEP ||
+         item == Item::COUNTERS_SAMPLES;
+}
+
+// Several steps of the attempt, none of them skipped, came before `step`.
+bool AppliedSince(const Timeline& attempt, uint64_t step) {
+  uint64_t applied = 0;
+  for (const v1::StepEvent& record : attempt.steps) {
+    if (record.step() <= step) applied += !record.skipped();
+  }
+  return applied >= 2;
+}
+
 // "optim" of optim.moments: parts that are saved and lost together.
 std::string GroupOf(Item item) {
   return std::vector<std::string>(
@@ -136,7 +153,6 @@ class Attributor {
   DigestResult Attribute() {
     if (!attempt_.started) return {};
     BuildHistory();
-    result_.initial_known = !initial_.empty();
     if (!resume_.fresh) {
       const Digests saved = SavedDigests();
       for (const auto& [item, found] : attempt_.after_load) {
@@ -193,6 +209,8 @@ class Attributor {
         Remember(save.step, save.digests);
       }
     }
+    result_.initial_known = !initial_.empty();
+    if (!context_.baselines.empty()) AddFirstValues(context_.baselines[0]);
     for (size_t i = 0; i < index_; ++i) {
       const Timeline& attempt = lineage_.attempts[i];
       if (initial_.empty() && lineage_.resumes[i].fresh) {
@@ -200,6 +218,32 @@ class Attributor {
       }
       for (const SaveRecord& save : attempt.saves) {
         Remember(save.step, save.digests);
+      }
+    }
+  }
+
+  // Where the testee gives no digests of a fresh start: generators before step
+  // 1 from its record, and from the first save what moves only now and then.
+  void AddFirstValues(const Timeline& baseline) {
+    if (!baseline.steps.empty()) {
+      for (const std::string& entry : baseline.steps[0].rng()) {
+        const std::pair<std::string, std::string> parts =
+            absl::StrSplit(entry, absl::MaxSplits('=', 1));
+        v1::ItemDigest digest;
+        digest.set_item(absl::StartsWith(parts.first, "cpu") ? Item::RNG_CPU
+                        : absl::StartsWith(parts.first, "cuda")
+                            ? Item::RNG_CUDA
+                            : Item::RNG_DATA);
+        digest.set_digest(parts.second);
+        initial_.try_emplace(digest.item(), digest);
+      }
+    }
+    if (baseline.saves.empty()) return;
+    for (const auto& [item, digest] : baseline.saves.front().digests) {
+      if (item == Item::BEST || item == Item::EARLY_STOP ||
+          item == Item::SCHED_STATE || item == Item::FROZEN_FLAGS ||
+          item == Item::EVAL) {
+        initial_.try_emplace(item, digest);
       }
     }
   }
@@ -262,6 +306,13 @@ class Attributor {
     } else if (found == 0) {
       return Fault::FAULT_RESET;
     }
+    // Whole steps taken for micro-steps.
+    if (item == Item::SAMPLER_CURSOR && workload.accumulation > 1 &&
+        resume_.step > 0 &&
+        found == static_cast<double>(resume_.step * workload.step_samples) /
+                     static_cast<double>(workload.accumulation)) {
+      return Fault::FAULT_UNIT;
+    }
     // Counted in another unit: micro-steps, samples, epochs. The epoch may be
     // the one begun or the ones completed.
     std::vector<double> factors;
@@ -318,13 +369,19 @@ class Attributor {
       const std::optional<uint64_t> at = SavedAt(item, found);
       Fault fault = IsInitial(item, found) ? Fault::FAULT_RESET
                                            : *CountFault(item, *value, *saved);
+      if (item == Item::SCHED_POSITION && *value == 0 &&
+          context_.workload.epoch_steps > resume_.step) {
+        // Or counted in epochs, of which none is over.
+        result_.admits[item].insert(Fault::FAULT_UNIT);
+      }
       // At an epoch's end the start of the run may be the epoch repeated.
       if (item == Item::SAMPLER_CURSOR &&
           CountFault(item, *value, *saved) == Fault::FAULT_EPOCH_END) {
         fault = Fault::FAULT_EPOCH_END;
       }
       if ((fault == Fault::FAULT_LAG || fault == Fault::FAULT_LEAD) &&
-          at.has_value() && Distance(*at) > 1) {
+          at.has_value() && Distance(*at) > 1 &&
+          !(item == Item::SAMPLER_CURSOR && WholeEpochs(*value, *saved))) {
         Foreign(item, *at, channel, values);
         return;
       }
@@ -335,19 +392,21 @@ class Attributor {
       }
       return;
     }
-    if (item == Item::SCALER_SCALE && value.has_value() &&
-        *value == FirstScale()) {
-      Add(item, Fault::FAULT_RESET, channel,
-          absl::StrCat(text, " is that of step 1", values));
-      return;
-    }
     // A scale takes few values: that some step had this one says little.
-    if (item == Item::SCALER_SCALE && value.has_value() && saved.has_value() &&
-        *value == 2 * *saved) {
-      Add(item, Fault::FAULT_SIDE_EFFECT, channel,
-          absl::StrCat("the scaler was updated by the load", values));
-      named_.back().maybe_foreign = SavedAt(item, found);
-      return;
+    if (item == Item::SCALER_SCALE && value.has_value() && saved.has_value()) {
+      const bool updated = *value == 2 * *saved || 2 * *value == *saved;
+      const bool first = *value == FirstScale();
+      if (updated) result_.admits[item].insert(Fault::FAULT_SIDE_EFFECT);
+      if (first) result_.admits[item].insert(Fault::FAULT_RESET);
+      if (first || updated) {
+        Add(item, first ? Fault::FAULT_RESET : Fault::FAULT_SIDE_EFFECT,
+            channel,
+            absl::StrCat(first ? "the scale is that of step 1"
+                               : "the scaler was updated by the load",
+                         values));
+        named_.back().maybe_foreign = SavedAt(item, found);
+        return;
+      }
     }
     if (item == Item::SCALER_GROWTH_TRACKER && value.has_value() &&
         saved.has_value() && (*value == 0 || *value == *saved + 1)) {
@@ -402,6 +461,13 @@ class Attributor {
     return ReadChannel(Channel::kScale, &context_.baselines[0].steps[0],
                        nullptr)
         .first();
+  }
+
+  // Samples that differ by a number of epochs.
+  bool WholeEpochs(double found, double saved) const {
+    const double epoch = static_cast<double>(context_.workload.epoch_steps *
+                                             context_.workload.step_samples);
+    return epoch > 0 && std::fmod(std::abs(found - saved), epoch) == 0;
   }
 
   uint64_t Distance(uint64_t step) const {
@@ -528,7 +594,18 @@ class Attributor {
       EraseIf(&named_, [item](const Named& n) { return n.item == item; });
       result_.unknown_tensors.erase(item);
     };
-    if (has(Item::OPTIM_IDENTITY)) drop(Item::OPTIM_MOMENTS);
+    if (has(Item::MODEL_TIES)) {
+      // A parameter more or less: everything kept for each parameter differs.
+      for (Item item :
+           {Item::MODEL_PARAMS, Item::OPTIM_GROUPS, Item::OPTIM_IDENTITY,
+            Item::OPTIM_STEP, Item::OPTIM_MOMENTS, Item::ACCUM_GRADS,
+            Item::EMA_WEIGHTS, Item::MASTER}) {
+        drop(item);
+      }
+    }
+    if (has(Item::OPTIM_IDENTITY) || has(Item::OPTIM_DTYPE)) {
+      drop(Item::OPTIM_MOMENTS);
+    }
     if (has(Item::SCHED_POSITION) || has(Item::SCHED_HORIZON) ||
         has(Item::SCHED_UNIT) || has(Item::SCHED_BASE) ||
         has(Item::OPTIM_GROUPS) || has(Item::SCHED_STATE)) {
@@ -543,7 +620,10 @@ class Attributor {
         break;
       }
     }
-    if (has(Item::SAMPLER_CURSOR) || has(Item::SAMPLER_SEED)) {
+    // The order of an epoch follows from these.
+    if (has(Item::SAMPLER_CURSOR) || has(Item::SAMPLER_SEED) ||
+        has(Item::SAMPLER_ALGORITHM) || has(Item::DATA_FINGERPRINT) ||
+        has(Item::DATA_BATCH)) {
       drop(Item::SAMPLER_ORDER);
     }
     // Everything at its first value: nothing was loaded.
@@ -624,7 +704,8 @@ DigestResult AttributeDigests(const Context& context, const Lineage& lineage,
 
 std::vector<v1::Finding> AttributeSaves(const Context& context,
                                         const Lineage& lineage, size_t index,
-                                        const std::vector<v1::Finding>& known) {
+                                        const std::vector<v1::Finding>& known,
+                                        bool always_moving) {
   std::vector<v1::Finding> findings;
   const Timeline& attempt = lineage.attempts[index];
   if (context.baselines.empty() || lineage.resumes[index].fresh)
@@ -635,15 +716,18 @@ std::vector<v1::Finding> AttributeSaves(const Context& context,
       if (reference.step != save.step || reference.micro != save.micro) {
         continue;
       }
+      const bool applied = AppliedSince(attempt, save.step);
       for (const auto& [item, found] : save.digests) {
         auto expected = reference.digests.find(item);
         auto loaded = attempt.after_load.find(item);
         if (IsIgnored(item) || item == Item::BEST || item == Item::EARLY_STOP ||
-            expected == reference.digests.end() ||
+            IsSetting(item) || !applied || expected == reference.digests.end() ||
             loaded == attempt.after_load.end() ||
             !context.noise.ItemExact(item) ||
             SameDigest(found, expected->second) ||
-            !SameDigest(found, loaded->second) || Contaminated(item, known) ||
+            !SameDigest(found, loaded->second) ||
+            AlwaysMoves(item) != always_moving ||
+            (!always_moving && Contaminated(item, known)) ||
             !named.insert(item).second) {
           continue;
         }

@@ -4,6 +4,7 @@
 #ifndef REPRISE_CONFORMANCE_JUDGE_DIGEST_ATTRIBUTION_H_
 #define REPRISE_CONFORMANCE_JUDGE_DIGEST_ATTRIBUTION_H_
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct DigestResult {
   // Tensors that match no known step: named from curves
   // (RESET, PARTIAL, TORN or CHANGED).
   std::set<Item> unknown_tensors;
+  // Faults that a finding's value admits beside the one named; resumes at
+  // other steps may settle it.
+  std::map<Item, std::set<Fault>> admits;
   // Whether the digests of a fresh start are known, so that a tensor in
   // `unknown_tensors` cannot be one.
   bool initial_known = false;
@@ -29,11 +33,14 @@ DigestResult AttributeDigests(const Context& context, const Lineage& lineage,
                               size_t index);
 
 // Judges what attempt `index` saved: an item that still has the value that was
-// loaded, though the uninterrupted run moved it, is STICKY. Items that a
-// `known` cause makes differ are left out.
+// loaded, though the uninterrupted run moved it and steps were applied since,
+// is STICKY. `always_moving` asks for the items that every applied step moves,
+// else for those that may rest for a while (a scale, flags); of these, those
+// that a `known` cause makes differ are left out.
 std::vector<v1::Finding> AttributeSaves(const Context& context,
                                         const Lineage& lineage, size_t index,
-                                        const std::vector<v1::Finding>& known);
+                                        const std::vector<v1::Finding>& known,
+                                        bool always_moving);
 
 }  // namespace reprise::conformance
 

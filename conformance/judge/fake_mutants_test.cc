@@ -22,8 +22,7 @@ namespace {
 using fake::Mutant;
 using fake::Shows;
 using testing::FakeDriver;
-using testing::KillAfterCommit;
-using testing::KillAfterStep;
+using testing::KillInStep;
 using testing::KillAt;
 
 v1::RunRequest RequestFor(const Mutant& mutant) {
@@ -43,35 +42,14 @@ v1::RunRequest RequestFor(const Mutant& mutant) {
   return request;
 }
 
-std::string Setting(const Mutant& mutant, const std::string& name) {
-  for (const std::string& setting : mutant.settings) {
-    const std::pair<std::string, std::string> parts =
-        absl::StrSplit(setting, absl::MaxSplits('=', 1));
-    if (parts.first == name) return parts.second;
-  }
-  return "";
-}
-
+// Where its table says that it shows.
 std::vector<KillAt> KillsFor(const Mutant& mutant) {
-  const bool short_run = mutant.workload == "T1";
-  switch (mutant.shows) {
-    case Shows::kSecondResume:
-      if (short_run) return {KillAfterStep(27), KillAfterStep(46)};
-      return {KillAfterStep(67), KillAfterStep(98)};
-    case Shows::kEpochEnd:
-      return {KillAfterCommit(short_run ? 50 : 100)};
-    case Shows::kMidAccumulation: {
-      int micro = 2;
-      if (const std::string text = Setting(mutant, "save_at_micro");
-          !text.empty()) {
-        micro = std::atoi(text.c_str());
-      }
-      return {KillAfterCommit(29, micro)};
-    }
-    default:
-      if (short_run) return {KillAfterStep(37), KillAfterStep(63)};
-      return {KillAfterStep(67), KillAfterStep(177)};
+  std::vector<KillAt> kills;
+  for (uint64_t step : mutant.kill_steps) {
+    kills.push_back(KillInStep(
+        step, mutant.shows == Shows::kMidAccumulation ? 2 : 0));
   }
+  return kills;
 }
 
 // Baselines of right runs with the same request. The mutant itself, run
@@ -82,7 +60,6 @@ Evidence EvidenceFor(const Mutant& mutant, const fake::Customise& customise,
   Evidence evidence;
   evidence.request = RequestFor(mutant);
   evidence.description = fake::DescribeFake();
-  evidence.description.clear_features();
   FakeDriver driver(evidence.request, customise, mutant.noisy, quiet);
   for (int i = 0; i < (mutant.noisy ? 3 : 2); ++i) {
     evidence.baselines.push_back(driver.Run({}));

@@ -86,6 +86,9 @@ class Judgement {
     }
     DigestResult digests = AttributeDigests(context_, lineage_, i);
     const bool other_source = NamesAny(here, {Item::SOURCE}) && !resume.fresh;
+    for (const auto& [item, faults] : digests.admits) {
+      admits_[item].push_back(faults);
+    }
     for (v1::Finding& finding : digests.findings) {
       // An older checkpoint explains every item in it.
       if (other_source && finding.channel() == "digest after load") continue;
@@ -99,14 +102,12 @@ class Judgement {
     if (i == 0) {
       JudgeFirst(comparison);
     } else {
+      // What rests although it must move, whatever else is wrong; then the
+      // curves; then what rests and could have moved.
+      AddSticky(i, true, before, &here);
       NameCurves(comparison, digests.unknown_tensors, before, &here);
       NameRest(comparison, digests.unknown_tensors, &here);
-      std::vector<v1::Finding> known = before;
-      known.insert(known.end(), here.begin(), here.end());
-      for (v1::Finding& finding :
-           AttributeSaves(context_, lineage_, i, known)) {
-        here.push_back(std::move(finding));
-      }
+      AddSticky(i, false, before, &here);
     }
     findings_.insert(findings_.end(), here.begin(), here.end());
 
@@ -125,6 +126,17 @@ class Judgement {
         : ended.signal != 0
             ? absl::StrCat("signal ", ended.signal)
             : absl::StrCat("exit status ", ended.exit_code.value_or(-1)));
+  }
+
+  void AddSticky(size_t i, bool always_moving,
+                 const std::vector<v1::Finding>& before,
+                 std::vector<v1::Finding>* here) {
+    std::vector<v1::Finding> known = before;
+    known.insert(known.end(), here->begin(), here->end());
+    for (v1::Finding& finding :
+         AttributeSaves(context_, lineage_, i, known, always_moving)) {
+      here->push_back(std::move(finding));
+    }
   }
 
   // Before the first kill nothing was resumed: a difference there says that
@@ -273,6 +285,7 @@ class Judgement {
 
   // One finding for each name; those that a better one covers go.
   void Tidy() {
+    SettleAdmitted();
     std::vector<v1::Finding> kept;
     // Sharp ones first, in order of appearance.
     std::stable_sort(findings_.begin(), findings_.end(),
@@ -302,17 +315,34 @@ class Judgement {
       if (!merged) kept.push_back(std::move(finding));
     }
     findings_ = std::move(kept);
-    // A position counted in epochs is 0 in the first one.
-    const bool in_epochs = std::any_of(
-        findings_.begin(), findings_.end(), [](const v1::Finding& finding) {
-          return finding.names_size() == 1 &&
-                 finding.names(0).item() == Item::SCHED_POSITION &&
-                 finding.names(0).fault() == Fault::FAULT_UNIT;
-        });
-    if (in_epochs) {
+    // Parts that follow from a whole, in whichever resume it was seen.
+    if (NamesAny(findings_, {Item::OPTIM_DTYPE})) {
       Drop([](const v1::FaultName& name) {
-        return name.item() == Item::SCHED_POSITION &&
-               name.fault() == Fault::FAULT_RESET;
+        return name.item() == Item::OPTIM_MOMENTS;
+      });
+    }
+    if (NamesAny(findings_, {Item::DATA_FINGERPRINT, Item::DATA_BATCH,
+                             Item::SAMPLER_SEED})) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::SAMPLER_ORDER;
+      });
+    }
+    // Checkpoints that were said to be durable and are not there cannot have
+    // been passed over.
+    if (NamesAny(findings_, {Item::SAVE})) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::SOURCE &&
+               name.fault() == Fault::FAULT_STALE;
+      });
+    }
+    if (std::any_of(findings_.begin(), findings_.end(),
+                    [](const v1::Finding& finding) {
+                      return finding.names_size() == 1 &&
+                             finding.names(0).fault() == Fault::FAULT_NONFINITE;
+                    })) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::RUN &&
+               name.fault() != Fault::FAULT_NONFINITE;
       });
     }
     // Ends that other names explain.
@@ -324,7 +354,15 @@ class Judgement {
                       return finding.names_size() == 1 &&
                              finding.names(0).fault() == Fault::FAULT_EPOCH_END;
                     });
-    if (moved_end) {
+    // A run that stops early by a rule ends elsewhere when its losses do.
+    const bool by_rule =
+        !context_.baselines.empty() && context_.workload.planned_steps != 0 &&
+        context_.baselines[0].last_step() < context_.workload.planned_steps &&
+        std::any_of(findings_.begin(), findings_.end(),
+                    [](const v1::Finding& finding) {
+                      return finding.ground() != v1::Finding::LINEAGE;
+                    });
+    if (moved_end || by_rule) {
       Drop([](const v1::FaultName& name) {
         return name.item() == Item::RUN &&
                (name.fault() == Fault::FAULT_SHORT ||
@@ -336,6 +374,33 @@ class Judgement {
                        return std::make_pair(a.attempt(), a.onset_step()) <
                               std::make_pair(b.attempt(), b.onset_step());
                      });
+  }
+
+  // An item whose value admits several faults at one resume and others at the
+  // next: the one that all of them admit.
+  void SettleAdmitted() {
+    for (v1::Finding& finding : findings_) {
+      if (finding.names_size() != 1 ||
+          finding.ground() != v1::Finding::DIGEST) {
+        continue;
+      }
+      auto admitted = admits_.find(finding.names(0).item());
+      if (admitted == admits_.end()) continue;
+      for (const v1::Finding& other : findings_) {
+        if (other.names_size() != 1 ||
+            other.names(0).item() != finding.names(0).item() ||
+            other.names(0).fault() == finding.names(0).fault()) {
+          continue;
+        }
+        const Fault fault = other.names(0).fault();
+        const bool everywhere = std::all_of(
+            admitted->second.begin(), admitted->second.end(),
+            [fault](const std::set<Fault>& faults) {
+              return faults.count(fault) > 0;
+            });
+        if (everywhere) finding.mutable_names(0)->set_fault(fault);
+      }
+    }
   }
 
   template <typename F>
@@ -491,6 +556,7 @@ class Judgement {
   Lineage lineage_;
   std::vector<v1::Finding> findings_;
   std::string first_differs_;
+  std::map<Item, std::vector<std::set<Fault>>> admits_;
   uint64_t records_ = 0;
   v1::Verdict verdict_;
 };

@@ -451,8 +451,14 @@ class Checker {
     const Saved* newest = NewestCommitted();
     if (newest == nullptr || newest->record.checkpoint.empty()) return;
     if (newest->record.checkpoint == timeline.end->newest()) return;
-    Find(Item::SAVE, Fault::FAULT_STALE, i, timeline.last_step(),
-         "end of the run",
+    // Others said to be durable are not there, if it is an older one.
+    bool older = false;
+    for (const Saved& saved : saves_) {
+      older |= saved.record.checkpoint == timeline.end->newest() &&
+               Later(newest->record, saved.record);
+    }
+    Find(Item::SAVE, older ? Fault::FAULT_FAILED : Fault::FAULT_CHANGED, i,
+         timeline.last_step(), "end of the run",
          absl::StrCat("the newest checkpoint is said to be ",
                       timeline.end->newest(), "; the last one committed was ",
                       newest->record.checkpoint));

@@ -14,11 +14,15 @@ namespace {
 
 // Share of the way back to the first loss from which on weights count as fresh
 // (RESET), and below which they are nearly right.
-constexpr double kFresh = 0.6;
+constexpr double kFresh = 0.85;
 constexpr double kNearlyRight = 0.05;
 // Relative difference below which dropout's noise is an unlikely cause and
 // rounding a likely one.
 constexpr double kRounding = 3e-3;
+// Weights that went through half precision move the loss by less than this
+// share; parts of a neighbouring step by less than the next.
+constexpr double kHalfRounding = 1e-4;
+constexpr double kTorn = 0.03;
 // A share of the loss that averaged weights move it by, at least.
 constexpr double kAveraged = 0.01;
 
@@ -202,14 +206,20 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
       return named({Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL)}, way);
     }
   }
-  if (unknown.count(Item::MODEL_PARAMS) > 0) {
-    return named({Name(Item::SNAPSHOT, Fault::FAULT_TORN)},
-                 absl::StrCat(values,
-                              ", nearly right, with weights that match "
-                              "no step"));
-  }
   const double relative =
       std::abs(level.deviation()) / std::max(std::abs(level.expected), 1e-12);
+  if (unknown.count(Item::MODEL_PARAMS) > 0) {
+    const std::string how = absl::StrCat(values, ", a share of ", relative,
+                                         " off, with weights that match no "
+                                         "step");
+    if (relative < kHalfRounding) {
+      return named({Name(Item::MODEL_PARAMS, Fault::FAULT_REBUILT)}, how);
+    }
+    if (relative < kTorn) {
+      return named({Name(Item::SNAPSHOT, Fault::FAULT_TORN)}, how);
+    }
+    return named({Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL)}, how);
+  }
   const bool below = level.below == level.steps && level.steps >= 2;
   std::vector<v1::FaultName> names;
   if (below && relative > kAveraged && params_possible) {

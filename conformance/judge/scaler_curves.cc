@@ -26,6 +26,20 @@ uint64_t Tracker(const Timeline& baseline, uint64_t step) {
   return good;
 }
 
+// Good steps between two doublings, as the uninterrupted run shows them; 0 when
+// it never doubles.
+uint64_t Interval(const Timeline& baseline) {
+  uint64_t since = 0;
+  for (size_t i = 1; i < baseline.steps.size(); ++i) {
+    ++since;
+    if (baseline.steps[i - 1].skipped()) since = 0;
+    if (ScaleOf(&baseline.steps[i]) > ScaleOf(&baseline.steps[i - 1])) {
+      return since;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
@@ -106,6 +120,12 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
                        other == step + 1 ? Fault::FAULT_SIDE_EFFECT
                                          : Fault::FAULT_LEAD)},
                  why);
+  }
+  const uint64_t interval = Interval(baseline);
+  if (!other.has_value() && interval > 0 && last >= step + interval) {
+    return named({Name(Item::SCALER_SCALE, Fault::FAULT_STICKY)},
+                 absl::StrCat(why, "; a scaler that counts at all doubles ",
+                              "every ", interval, " good steps"));
   }
   if (other.has_value() ? *other - step == tracker : last - step < tracker) {
     return named({Name(Item::SCALER_GROWTH_TRACKER, Fault::FAULT_RESET)}, why);

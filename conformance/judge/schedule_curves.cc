@@ -198,6 +198,21 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
                                 "position ", at, " instead of ", position));
     }
   }
+  // Held where it should move.
+  if (fits.steps.size() >= 4) {
+    bool held = true;
+    size_t moves = 0;
+    for (size_t i = 1; i < fits.steps.size(); ++i) {
+      held &= Equal(comparison.Found(Channel::kLr, fits.steps[i]),
+                    comparison.Found(Channel::kLr, step));
+      moves += !Equal(comparison.Expected(Channel::kLr, fits.steps[i]),
+                      comparison.Expected(Channel::kLr, fits.steps[i - 1]));
+    }
+    if (held && moves >= 3) {
+      return named({Name(Item::SCHED_POSITION, Fault::FAULT_STICKY)},
+                   "the schedule no longer moves");
+    }
+  }
   // Drops of a schedule that watches the evaluation come late.
   if (step > comparison.first() && fits.steps.size() >= 1) {
     const Observation before = comparison.Found(Channel::kLr, step - 1);
@@ -205,8 +220,12 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
         comparison.Expected(Channel::kLr, step - 1);
     const bool constant_before =
         before.present() && Equal(before, comparison.Found(Channel::kLr, step));
-    const bool drops = reference_before.present() &&
-                       expected < reference_before.first() * 0.999;
+    // A rate that rests, then falls.
+    const bool rests =
+        step > 2 && reference_before.present() &&
+        comparison.Expected(Channel::kLr, step - 2).present() &&
+        Equal(reference_before, comparison.Expected(Channel::kLr, step - 2));
+    const bool drops = rests && expected < reference_before.first() * 0.999;
     if (constant_before && drops) {
       return named({Name(Item::SCHED_STATE, Fault::FAULT_RESET),
                     Name(Item::BEST, Fault::FAULT_RESET)},
@@ -241,21 +260,6 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
     return named({Name(Item::OPTIM_GROUPS, Fault::FAULT_RESET),
                   Name(Item::SCHED_BASE, Fault::FAULT_CHANGED)},
                  why);
-  }
-  // Held where it should move.
-  if (fits.steps.size() >= 4) {
-    bool held = true;
-    bool moves = false;
-    for (size_t i = 1; i < fits.steps.size(); ++i) {
-      held &= Equal(comparison.Found(Channel::kLr, fits.steps[i]),
-                    comparison.Found(Channel::kLr, step));
-      moves |= !Equal(comparison.Expected(Channel::kLr, fits.steps[i]),
-                      comparison.Expected(Channel::kLr, step));
-    }
-    if (held && moves) {
-      return named({Name(Item::SCHED_POSITION, Fault::FAULT_STICKY)},
-                   "the schedule no longer moves");
-    }
   }
   // The same curve, stretched: the position that each rate has in the
   // uninterrupted schedule is a straight line of another slope.

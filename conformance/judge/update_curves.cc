@@ -158,12 +158,15 @@ std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
 
 std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                          const Unexplained& difference,
-                                         const Onsets& onsets) {
+                                         const Onsets& onsets,
+                                         const std::set<Item>& unknown) {
   const uint64_t step = difference.step;
   auto finding = [&](std::vector<v1::FaultName> names, std::string why) {
     return CurveFinding(comparison, difference, std::move(names),
                         absl::StrCat("at step ", step, ": ", why));
   };
+  // Moments that the digests say are wrong: only how is open.
+  const bool moments = unknown.count(Item::OPTIM_MOMENTS) > 0;
   const std::vector<v1::FaultName> otherwise = {
       Name(Item::OPTIM_GROUPS, Fault::FAULT_RESET),
       Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED),
@@ -180,6 +183,10 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
   const double expected = Value(Channel::kUpdateNorm, reference);
   if (!ReadChannel(Channel::kUpdateNorm, record, nullptr).present() ||
       expected <= 0 || found <= 0) {
+    if (found == 0 && expected > 0 && !record->skipped()) {
+      return {finding({Name(Item::MODEL_PARAMS, Fault::FAULT_STICKY)},
+                      "the step is applied and no parameter moves")};
+    }
     if (parts.exchanged) {
       return {finding({Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED)},
                       "two parameters exchanged the sizes of their updates")};
@@ -308,6 +315,13 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                    "; whether the step count was lost too "
                                    "cannot be told at this step"))};
     }
+  }
+  if (moments) {
+    const bool rounding = std::abs(ratio - 1) < 0.01;
+    return {finding({Name(Item::OPTIM_MOMENTS, rounding
+                                                   ? Fault::FAULT_REBUILT
+                                                   : Fault::FAULT_PARTIAL)},
+                    values)};
   }
   if (first && parts.count > 1 && parts.off > 0 && parts.off < parts.count) {
     return {finding({Name(Item::OPTIM_MOMENTS, Fault::FAULT_PARTIAL),

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +26,7 @@ class KillingSink : public fake::EventSink {
     if (!quiet_ || Reduce(&out)) {
       if (!writer_->Write(out).ok()) _exit(99);
     }
-    if (kill_ && kill_(event)) kill(getpid(), SIGKILL);
+    if (kill_.event && kill_.event(event)) kill(getpid(), SIGKILL);
   }
 
  private:
@@ -46,20 +47,45 @@ class KillingSink : public fake::EventSink {
   const bool quiet_;
 };
 
+class KillingObserver : public fake::Observer {
+ public:
+  explicit KillingObserver(KillAt at) : at_(std::move(at)) {}
+  void At(const fake::Place& place, fake::State*) override {
+    if (at_.step != 0 && place.point == v1::P2 && place.step == at_.step &&
+        place.micro == at_.micro) {
+      kill(getpid(), SIGKILL);
+    }
+  }
+
+ private:
+  const KillAt at_;
+};
+
 }  // namespace
 
+KillAt KillInStep(uint64_t step, uint32_t micro) {
+  KillAt at;
+  at.step = step;
+  at.micro = micro;
+  return at;
+}
+
 KillAt KillAfterStep(uint64_t step) {
-  return [step](const v1::Event& event) {
+  KillAt at;
+  at.event = [step](const v1::Event& event) {
     return event.has_step() && event.step().step() >= step;
   };
+  return at;
 }
 
 KillAt KillAfterCommit(uint64_t step, uint32_t micro) {
-  return [step, micro](const v1::Event& event) {
+  KillAt at;
+  at.event = [step, micro](const v1::Event& event) {
     return event.has_save() &&
            event.save().phase() == v1::SaveEvent::COMMITTED &&
            event.save().step() == step && event.save().micro() == micro;
   };
+  return at;
 }
 
 FakeDriver::FakeDriver(v1::RunRequest request, fake::Customise customise,
@@ -84,11 +110,11 @@ LineageEvidence FakeDriver::Run(const std::vector<KillAt>& kills) {
   attempt_ = 0;
   LineageEvidence lineage;
   for (const KillAt& kill : kills) lineage.attempts.push_back(Again(kill));
-  lineage.attempts.push_back(Again(nullptr));
+  lineage.attempts.push_back(Again(std::nullopt));
   return lineage;
 }
 
-AttemptEvidence FakeDriver::Again(const KillAt& kill) {
+AttemptEvidence FakeDriver::Again(const std::optional<KillAt>& kill) {
   v1::RunRequest request = request_;
   request.set_protocol("1");
   request.set_run_folder(absl::StrCat(folder_, "/run"));
@@ -99,8 +125,14 @@ AttemptEvidence FakeDriver::Again(const KillAt& kill) {
   if (child == 0) {
     auto writer = EventWriter::Open(request.events());
     if (!writer.ok()) _exit(99);
-    KillingSink sink(writer->get(), kill, quiet_);
-    const ExitCode code = fake::RunFake(request, noisy_, &sink, customise_);
+    const KillAt at = kill.value_or(KillAt{});
+    KillingSink sink(writer->get(), at, quiet_);
+    const ExitCode code = fake::RunFake(
+        request, noisy_, &sink, [&](const fake::Assembly& assembly) {
+          if (customise_) customise_(assembly);
+          assembly.parts->observers.push_back(
+              std::make_unique<KillingObserver>(at));
+        });
     _exit(code);
   }
   int status = 0;
@@ -110,7 +142,7 @@ AttemptEvidence FakeDriver::Again(const KillAt& kill) {
   if (log.ok()) attempt.events = std::move(log->events);
   if (WIFSIGNALED(status)) {
     attempt.signal = WTERMSIG(status);
-    if (kill != nullptr && attempt.signal == SIGKILL) {
+    if (kill.has_value() && attempt.signal == SIGKILL) {
       attempt.sent = Sent::kKill;
     }
   } else {

@@ -9,6 +9,7 @@
 #define REPRISE_CONFORMANCE_JUDGE_TESTING_FAKE_DRIVER_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,17 @@
 
 namespace reprise::conformance::testing {
 
-// True at the event right after which the process kills itself.
-using KillAt = std::function<bool(const v1::Event&)>;
+// When a process kills itself.
+struct KillAt {
+  // True at the event right after which it does.
+  std::function<bool(const v1::Event&)> event;
+  // Or: this attempted step and micro-step, after backward.
+  uint64_t step = 0;
+  uint32_t micro = 0;
+};
+
+// In the middle of a step.
+KillAt KillInStep(uint64_t step, uint32_t micro = 0);
 
 // After the record of this attempted step (or the first later one).
 KillAt KillAfterStep(uint64_t step);
@@ -35,7 +45,7 @@ class FakeDriver {
   // One attempt for each kill and a last one that nobody disturbs.
   LineageEvidence Run(const std::vector<KillAt>& kills);
   // Goes on from the run folder of the last Run, for one attempt.
-  AttemptEvidence Again(const KillAt& kill);
+  AttemptEvidence Again(const std::optional<KillAt>& kill);
 
  private:
   v1::RunRequest request_;
