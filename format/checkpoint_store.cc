@@ -68,15 +68,10 @@ absl::StatusOr<std::unique_ptr<CheckpointStore>> CheckpointStore::Open(
     return Annotate(status, "run folder");
   }
   absl::StatusOr<std::unique_ptr<RunLock>> lock =
-      RunLock::Take(rep->files(), run_folder);
+      RunLock::Take(rep->files(), run_folder, options.take_foreign_lock);
   if (!lock.ok()) return lock.status();
   rep->lock = *std::move(lock);
-  if (!rep->lock->taken_over_from().empty()) {
-    rep->notices.push_back(
-        absl::StrCat("took over the lock of a process that ended without "
-                     "releasing it (",
-                     rep->lock->taken_over_from(), ")"));
-  }
+  rep->notices = rep->lock->notices();
   status = Sweep(rep->files(), run_folder, &rep->notices);
   if (!status.ok()) return Annotate(status, "run folder");
   return std::unique_ptr<CheckpointStore>(new CheckpointStore(std::move(rep)));

@@ -2,6 +2,7 @@
 //
 //   RUN/
 //     lock                    held by the one process that trains or prunes
+//     lock.claim/             who that is, where flock does not work
 //     latest                  hint: name of the newest checkpoint
 //     step-000000000060/      a committed checkpoint
 //       manifest.ckpt
@@ -65,6 +66,11 @@ class CheckpointStore {
     // Newest checkpoints to keep; at least 1. Only verified ones count.
     int keep_last = 3;
     FileSystem* file_system = FileSystem::Real();
+    // Where flock does not work: also takes over a lock whose holder ran on
+    // another host or in another container, so that nobody can see from here
+    // whether it still runs. Only for somebody who knows that it has ended; two
+    // trainers in one run folder destroy each other's checkpoints.
+    bool take_foreign_lock = false;
   };
 
   // What was found and not used, and why.

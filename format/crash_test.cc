@@ -97,6 +97,7 @@ class CrashTest : public ::testing::Test {
   uint64_t states_ = 0;
 };
 
+// Rules: COMMIT-1
 TEST_F(CrashTest, C28_SaveLeavesThePreviousOrTheNewCheckpoint) {
   UnsyncedFileSystem files;
   auto store = Open(&files);
@@ -120,6 +121,7 @@ TEST_F(CrashTest, C28_SaveLeavesThePreviousOrTheNewCheckpoint) {
   ReportStates();
 }
 
+// Rules: COMMIT-2
 TEST_F(CrashTest, C28_FirstSaveIntoNewFoldersSurvivesOnceItReturned) {
   UnsyncedFileSystem files;
   std::set<uint64_t> during;
@@ -132,6 +134,7 @@ TEST_F(CrashTest, C28_FirstSaveIntoNewFoldersSurvivesOnceItReturned) {
   ReportStates();
 }
 
+// Rules: COMMIT-1
 TEST_F(CrashTest, C28_SaveWithoutRenameNoReplaceIsAsSafe) {
   UnsyncedFileSystem files;
   files.SetRenameNoReplaceError(EINVAL);
@@ -146,6 +149,7 @@ TEST_F(CrashTest, C28_SaveWithoutRenameNoReplaceIsAsSafe) {
   ReportStates();
 }
 
+// Rules: PRUNE-2 PRUNE-3
 TEST_F(CrashTest, C28_PruneNeverLosesTheNewest) {
   UnsyncedFileSystem files;
   auto store = Open(&files, /*keep_last=*/1);
@@ -160,6 +164,7 @@ TEST_F(CrashTest, C28_PruneNeverLosesTheNewest) {
   ReportStates();
 }
 
+// Rules: NEWEST-4
 TEST_F(CrashTest, C28_ResumingNeverLosesWhatItAbandons) {
   UnsyncedFileSystem files;
   auto store = Open(&files);

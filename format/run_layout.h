@@ -16,6 +16,7 @@ namespace reprise {
 
 constexpr char kManifestName[] = "manifest.ckpt";
 constexpr char kLockName[] = "lock";
+constexpr char kLockClaimName[] = "lock.claim";
 constexpr char kLatestName[] = "latest";
 constexpr char kAbandonedName[] = "abandoned";
 constexpr char kTemporaryPrefix[] = ".tmp-";

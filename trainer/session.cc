@@ -269,6 +269,7 @@ ExitCode RunSession(const CommandLine& line, const SessionHooks& hooks) {
 
   CheckpointStore::Options options;
   options.file_system = hooks.file_system;
+  options.take_foreign_lock = line.take_foreign_lock;
   auto opened = CheckpointStore::Open(line.run_dir, options);
   if (!opened.ok())
     return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});

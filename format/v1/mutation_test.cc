@@ -54,6 +54,7 @@ std::string Mutate(std::string bytes, std::mt19937_64* random) {
   return bytes;
 }
 
+// Rules: LOAD-1
 TEST(MutationV1, C36_ChangedManifestsAreRefusedWithATypeOrHoldEveryRule) {
   std::mt19937_64 random(Seed());
   const std::string original = *EncodeV1(SmallSnapshot(60));

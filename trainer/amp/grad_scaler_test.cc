@@ -60,6 +60,7 @@ TEST(GradScaler, C01_HalvesAndForgetsGoodStepsOnInfAndOnNan) {
   }
 }
 
+// Rules: STEP-4
 TEST(GradScaler, AnOverflowIsForgottenInTheNextStep) {
   GradScaler scaler({.init_scale = 8.0f}, at::kCPU);
   EXPECT_TRUE(Turn(scaler, kInf));

@@ -126,6 +126,7 @@ TEST_F(TrainStateCodec, RestoresTheGeneratorLastSoThatBuildingDrawsNothing) {
   EXPECT_TRUE(at::equal(at::rand({8}), expected));
 }
 
+// Rules: LOAD-4
 TEST_F(TrainStateCodec, C03_LoadingAndSavingAHundredTimesChangesNothing) {
   TrainState state = Make();
   Train(&state, 2);
@@ -168,6 +169,7 @@ TEST_F(TrainStateCodec, MomentsOfSgdWithoutMomentumDoNotApply) {
   }
 }
 
+// Rules: LOAD-3
 TEST_F(TrainStateCodec, C21_RefusesAnotherModelListingNames) {
   TrainState state = Make();
   Snapshot snapshot = CaptureState(state, schedule(), run_);
@@ -181,6 +183,7 @@ TEST_F(TrainStateCodec, C21_RefusesAnotherModelListingNames) {
   EXPECT_NE(status.message().find("stranger"), std::string::npos);
 }
 
+// Rules: LOAD-2 LOAD-3
 TEST_F(TrainStateCodec, RefusesEachMissingOrForeignPartByItem) {
   TrainState state = Make();
   Train(&state, 1);

@@ -55,6 +55,8 @@ class CorpusTest(unittest.TestCase):
                 capability)
         return self.runs[name, capability]
 
+    # Another order within the step gives other losses, rates or scales.
+    # Rules: STEP-1
     def test_C37_every_released_checkpoint_goes_on_as_recorded(self):
         self.assertGreaterEqual(len(entries()), 8)
         for name in entries():

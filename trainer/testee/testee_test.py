@@ -97,11 +97,20 @@ class Testee(unittest.TestCase):
         self.assertEqual(digests(second, "AFTER_LOAD", "20"), saved)
         self.assertEqual(digests(second, "BEFORE_FORWARD", "20"), saved)
 
+    # Rules: STEP-2 STEP-3
     def test_injected_overflow_is_skipped_and_halves_the_scale(self):
         steps = self.steps(self.run_to_the_end("run", inject_overflow=[30]))
         self.assertTrue(steps["30"]["skipped"])
         self.assertEqual(steps["31"]["scale"]["v"], steps["30"]["scale"]["v"] / 2)
         self.assertEqual(steps["30"]["update_norm"]["v"], 0)
+        # The schedule counts applied steps, the cursor every one.
+        self.assertEqual(steps["30"]["applied"], steps["29"]["applied"])
+        self.assertEqual(steps["31"]["lr"], steps["30"]["lr"])
+        self.assertNotEqual(steps["30"]["lr"], steps["29"]["lr"])
+        batch = int(steps["29"]["samples"]) - int(steps["28"]["samples"])
+        self.assertGreater(batch, 0)
+        self.assertEqual(int(steps["30"]["samples"]) - int(steps["29"]["samples"]), batch)
+        self.assertNotEqual(steps["30"]["rng"], steps["29"]["rng"])
 
     def test_what_it_cannot_do_it_says_by_exit_code(self):
         for expected, request in [(10, {"workload": "gpt5"}), (10, {"required_features": ["telepathy"]}),
