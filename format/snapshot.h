@@ -238,7 +238,7 @@ struct EnvironmentState {
 
 struct ParentRef {
   uint64_t step = 0;
-  std::string manifest_digest;  // 16 bytes
+  std::string manifest_digest;    // 16 bytes
   std::string value_digest = {};  // (v2) 16 bytes; empty: of version 1
 };
 
