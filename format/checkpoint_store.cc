@@ -12,6 +12,7 @@
 #include "format/refusal.h"
 #include "format/v1/codec.h"
 #include "format/v2/save.h"
+#include "format/v2/shared_save.h"
 #include "format/version.h"
 
 namespace reprise {
@@ -125,6 +126,34 @@ absl::StatusOr<std::string> CheckpointStore::Save(const Snapshot& snapshot) {
   rep_->run_id = snapshot.run_id;
   rep_->Hint(name);
   return digest;
+}
+
+absl::StatusOr<std::string> CheckpointStore::BeginShared(uint64_t step,
+                                                         uint32_t micro) {
+  return MakeTemporary(rep_->files(), rep_->run_folder,
+                       CheckpointName(step, micro));
+}
+
+absl::StatusOr<std::string> CheckpointStore::CommitShared(
+    const Snapshot& snapshot, const std::vector<std::string>& reports) {
+  const std::string name = CheckpointName(snapshot.step, snapshot.micro_step());
+  const std::string context = absl::StrCat("save of step ", snapshot.step);
+  const std::string folder = rep_->PathOf(absl::StrCat(kTemporaryPrefix, name));
+  absl::StatusOr<WrittenV2> written;
+  absl::Status status = rep_->CheckMaySave(snapshot);
+  if (status.ok()) {
+    written = FinishShared(rep_->files(), folder, snapshot, reports);
+    status = written.status();
+  }
+  if (!status.ok()) {
+    status = RemoveTemporary(rep_->files(), rep_->run_folder, name, status);
+    return Annotate(status, context);
+  }
+  status = PublishTemporary(rep_->files(), rep_->run_folder, name);
+  if (!status.ok()) return Annotate(status, context);
+  rep_->run_id = snapshot.run_id;
+  rep_->Hint(name);
+  return written->manifest_digest;
 }
 
 absl::Status CheckpointStore::Rep::CheckMaySave(

@@ -145,6 +145,15 @@ class CheckpointStore {
   // a later step is there), LIMIT, MISMATCH (another run's snapshot); then IO.
   absl::StatusOr<std::string> Save(const Snapshot& snapshot);
 
+  // A save of major 2 that several processes take part in; see
+  // format/v2/shared_save.h. BeginShared makes the folder that all of them
+  // write to; CommitShared commits what they reported, and returns the manifest
+  // digest. On error the folder is gone and a later save begins anew. Errors:
+  // those of Save; MISSING_ITEM naming a tensor that nobody wrote; MISMATCH.
+  absl::StatusOr<std::string> BeginShared(uint64_t step, uint32_t micro);
+  absl::StatusOr<std::string> CommitShared(
+      const Snapshot& snapshot, const std::vector<std::string>& reports);
+
   // Newest checkpoints that Prune keeps from now on. REQUIRES: at least 1.
   void set_keep_last(int keep_last);
 

@@ -17,6 +17,7 @@
 #include "format/run_layout.h"
 #include "format/v2/parallel.h"
 #include "format/v2/shard_layout.h"
+#include "format/v2/slices.h"
 #include "format/v2/tensor_list.h"
 
 namespace reprise {
@@ -47,33 +48,6 @@ absl::Status GapNotZero(const std::string& file, const char* bytes,
       absl::StrCat(file, ": offset ", offset + (found - bytes),
                    ": between tensors: expected 0, found ",
                    static_cast<int>(static_cast<unsigned char>(*found))));
-}
-
-// Copies a dense slice to its place in the whole array. Both lie in `order`.
-void ScatterSlice(const TableEntry& entry, const Extent& extent,
-                  const char* slice, char* whole) {
-  const size_t rank = entry.shape.size();
-  // Extents in memory order, outermost first.
-  std::vector<uint64_t> whole_shape, slice_shape, start;
-  for (uint32_t dimension : entry.order) {
-    whole_shape.push_back(entry.shape[dimension]);
-    slice_shape.push_back(extent.slice_shape[dimension]);
-    start.push_back(extent.slice_start[dimension]);
-  }
-  const uint64_t element = SizeOf(entry.dtype);
-  const uint64_t row = slice_shape[rank - 1] * element;
-  std::vector<uint64_t> index(rank, 0);
-  for (uint64_t done = 0; done < extent.length; done += row) {
-    uint64_t position = 0;
-    for (size_t d = 0; d < rank; ++d) {
-      position = position * whole_shape[d] + start[d] + index[d];
-    }
-    std::memcpy(whole + position * element, slice + done, row);
-    for (size_t d = rank - 1; d-- > 0;) {
-      if (++index[d] < slice_shape[d]) break;
-      index[d] = 0;
-    }
-  }
 }
 
 }  // namespace
