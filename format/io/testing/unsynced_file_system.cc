@@ -189,7 +189,7 @@ std::vector<UnsyncedFileSystem::Fate> UnsyncedFileSystem::FatesOf(
 }
 
 uint64_t UnsyncedFileSystem::ForEachCrashState(
-    const std::function<void(UnsyncedFileSystem*)>& visit) const {
+    const std::function<bool(UnsyncedFileSystem*)>& visit) const {
   std::vector<size_t> choice(pending_.size(), 0);
   for (uint64_t states = 1;; ++states) {
     UnsyncedFileSystem survived;
@@ -199,7 +199,7 @@ uint64_t UnsyncedFileSystem::ForEachCrashState(
       Apply(pending_[i], FatesOf(pending_[i])[choice[i]], &survived.durable_);
     }
     survived.live_ = survived.durable_;
-    visit(&survived);
+    if (!visit(&survived)) return states;
     // The next combination, as an odometer counts.
     size_t digit = 0;
     while (digit < choice.size() &&
