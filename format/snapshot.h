@@ -100,6 +100,7 @@ struct GradScalerState {
   double growth_factor = 0;      // > 1
   double backoff_factor = 0;     // in (0, 1)
   double min_scale = 0;          // >= 0
+  std::string arithmetic;        // id of the sequence of operations
 };
 
 struct SamplerState {

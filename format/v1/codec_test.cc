@@ -89,6 +89,7 @@ TEST(CodecV1, EveryValueComesBack) {
   EXPECT_EQ(again.scaler->growth_factor, 2);
   EXPECT_EQ(again.scaler->backoff_factor, 0.5);
   EXPECT_EQ(again.scaler->min_scale, 0x1p-14);
+  EXPECT_EQ(again.scaler->arithmetic, "grad-scaler-v1");
   ASSERT_TRUE(again.sampler.has_value());
   EXPECT_EQ(again.sampler->algorithm, "feistel-v1");
   EXPECT_EQ(again.sampler->seed, 1u);

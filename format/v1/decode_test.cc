@@ -209,6 +209,8 @@ TEST(DecodeV1, C37_AbsentFieldsAreNamedWithTheirItem) {
            "scaler.growth_tracker", "scaler.growth_tracker is absent"},
           {[](auto* m) { m->mutable_scaler()->clear_growth_interval(); },
            "scaler.config", "growth_interval"},
+          {[](auto* m) { m->mutable_scaler()->clear_arithmetic(); },
+           "scaler.config", "scaler.arithmetic"},
           {[](auto* m) { m->clear_sampler(); }, "sampler.algorithm",
            "the sampler"},
           {[](auto* m) { m->mutable_sampler()->clear_seed(); }, "sampler.seed",

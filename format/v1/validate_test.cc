@@ -312,6 +312,8 @@ TEST(ValidateV1, C37_Scaler) {
       {"smallest scale", kInvalid, [](auto* s) { s->scaler->min_scale = -1; }},
       {"smallest scale", kInvalid,
        [](auto* s) { s->scaler->min_scale = kNan; }},
+      {"scaler.arithmetic is absent", kMissing,
+       [](auto* s) { s->scaler->arithmetic.clear(); }},
   });
 }
 

@@ -87,6 +87,9 @@ absl::Status ValidateScaler(const Snapshot& snapshot) {
                    absl::StrCat("smallest scale ", scaler.min_scale,
                                 " is not finite and at least 0"));
   }
+  if (scaler.arithmetic.empty()) {
+    return Missing(Item::SCALER_CONFIG, "field scaler.arithmetic is absent");
+  }
   return absl::OkStatus();
 }
 

@@ -122,6 +122,9 @@ TEST(GradScaler, LoadRefusesImpossibleStateAndKeepsItsOwn) {
   GradScalerState bad = good;
   bad.growth_tracker = bad.growth_interval;
   EXPECT_FALSE(scaler.Load(bad).ok());
+  bad = good;
+  bad.arithmetic = "grad-scaler-v2";
+  EXPECT_FALSE(scaler.Load(bad).ok());
   EXPECT_EQ(scaler.scale(), 8.0f);
 }
 

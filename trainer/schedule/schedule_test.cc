@@ -23,7 +23,7 @@ WarmupCosine Make(uint64_t warmup, uint64_t horizon, double final_fraction) {
   return WarmupCosine::Create({warmup, horizon, final_fraction}).value();
 }
 
-TEST(WarmupCosine, AgreesWithReleasedVectorsInEveryBit) {
+TEST(WarmupCosineV1, AgreesWithReleasedVectorsInEveryBit) {
   for (const auto& row : ReadVectors("warmup-cosine-v1")) {
     WarmupCosine schedule =
         Make(std::stoull(row[0]), std::stoull(row[1]), FromBits(row[2]));

@@ -1,0 +1,314 @@
+#include "conformance/runner/case_runner.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "conformance/runner/environment.h"
+#include "conformance/runner/json_file.h"
+#include "conformance/runner/lineage.h"
+
+namespace reprise::conformance {
+namespace {
+
+namespace fs = std::filesystem;
+
+using v1::CasePlan;
+using v1::Kill;
+
+std::string KeyOf(const std::string& profile, const std::string& name) {
+  return absl::StrCat(profile, "/", name);
+}
+
+absl::Status MakeFolders(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("cannot make ", path, ": ", error.message()));
+}
+
+bool Describes(const v1::Description& description, absl::string_view feature) {
+  return std::find(description.features().begin(), description.features().end(),
+                   feature) != description.features().end();
+}
+
+bool AllClaimed(const v1::Description& description, const RunRequest& request) {
+  return std::all_of(
+      request.required_features().begin(), request.required_features().end(),
+      [&](const std::string& name) { return Describes(description, name); });
+}
+
+constexpr int kTries = 4;
+
+// The run ended before the kill that was planned for it could end it.
+bool CameTooLate(const v1::AttemptRecord& record, bool last) {
+  return !last && record.outcome() == v1::OUTCOME_FINISHED;
+}
+
+// Moves all kills of a plan forward by a sixteenth of the run.
+void KillEarlier(const v1::Geometry& geometry, CasePlan* plan) {
+  const uint64_t shift = std::max<uint64_t>(1, geometry.steps() / 16);
+  for (v1::AttemptPlan& attempt : *plan->mutable_attempts()) {
+    if (!attempt.has_kill()) continue;
+    Kill* kill = attempt.mutable_kill();
+    if (kill->step() > shift) kill->set_step(kill->step() - shift);
+    kill->set_phase(kill->phase() / 2);
+  }
+}
+
+// Why the case cannot go on after this attempt; empty when it can.
+std::string Hindrance(const v1::AttemptRecord& record, int number, bool last) {
+  if (!IsGood(record.outcome())) {
+    return absl::StrCat("attempt ", number, ": ", OutcomeText(record.outcome()),
+                        ": ", record.detail());
+  }
+  if (!CameTooLate(record, last)) return "";
+  return absl::StrCat("attempt ", number,
+                      ": the run ended before the planned kill",
+                      record.kill_landed() ? " took effect" : "");
+}
+
+}  // namespace
+
+CaseRunner::CaseRunner(CaseSettings settings)
+    : settings_(std::move(settings)) {}
+
+std::string CaseRunner::WorkFolder(const CasePlan& plan) const {
+  return absl::StrCat(settings_.dir, "/work/", plan.profile(), "/",
+                      plan.name());
+}
+
+RunRequest CaseRunner::RequestFor(const CasePlan& plan, int number,
+                                  const CasePlace& place,
+                                  const std::string& events) {
+  RunRequest request = plan.request();
+  request.set_protocol(std::string(kProtocolVersion));
+  request.set_run_folder(place.run_folder());
+  request.set_events(events);
+  // As people start trainers on machines that die: the same words every time.
+  request.set_resume(RunRequest::AUTO);
+  request.clear_hold_at();
+  const Kill& kill = plan.attempts(number - 1).kill();
+  if (kill.where() == Kill::AT_HOLD) *request.add_hold_at() = kill.hold();
+  return request;
+}
+
+absl::Status CaseRunner::RunOne(const CasePlan& plan,
+                                const v1::Geometry& geometry, int number,
+                                CasePlace* place, AttemptResult* result) {
+  const std::string name = absl::StrCat("attempt-", number);
+  const AttemptPaths paths = PathsOfAttempt(
+      CaseFolder(settings_.dir, plan.profile(), plan.name()), number);
+  absl::Status status = MakeFolders(paths.folder);
+  if (!status.ok()) return status;
+  status = place->Prepare(number, Describes(settings_.description, "moves"),
+                          {name + "/events.jsonl", name + "/stdout",
+                           name + "/stderr", name + "/request.json"});
+  if (!status.ok()) return status;
+  const RunRequest request = RequestFor(plan, number, *place, paths.events);
+  status = WriteJson(request, paths.request);
+  if (!status.ok()) return status;
+
+  AttemptOptions options;
+  options.command = settings_.testee.command;
+  options.command.insert(options.command.end(),
+                         {"run", "--request=" + paths.request});
+  options.working_folder = settings_.testee.working_folder.empty()
+                               ? place->working_folder()
+                               : settings_.testee.working_folder;
+  options.environment = TesteeEnvironment(settings_.testee.pass, place->home(),
+                                          place->temporary());
+  options.events_path = paths.events;
+  options.stdout_path = paths.out;
+  options.stderr_path = paths.err;
+  options.kill = plan.attempts(number - 1).kill();
+  options.means = geometry;
+  options.all_features_claimed = AllClaimed(settings_.description, request);
+  options.deadlines = settings_.deadlines;
+  options.limits = settings_.limits;
+  options.cancelled = settings_.cancelled;
+  if (settings_.on_event) {
+    options.on_event = [this, number](const Event& event) {
+      settings_.on_event(number, event);
+    };
+  }
+  *result = RunAttempt(options);
+
+  v1::AttemptRecord& record = result->record;
+  record.set_run_folder(place->run_folder());
+  const CasePlace::Changes changes = place->WhatChanged();
+  for (const std::string& path : changes.stray) record.add_stray_files(path);
+  for (const std::string& path : changes.outside) {
+    record.add_outside_files(path);
+  }
+  if (IsGood(record.outcome()) && !changes.outside.empty()) {
+    record.set_outcome(v1::OUTCOME_WROTE_OUTSIDE);
+    record.set_detail(absl::StrCat("it had no business with these: ",
+                                   absl::StrJoin(changes.outside, ", ")));
+  }
+  return WriteJson(record, paths.exit);
+}
+
+absl::Status CaseRunner::KeepFork(const CasePlan& plan, const CasePlace& place,
+                                  int next_attempt) {
+  const std::string root =
+      absl::StrCat(WorkFolder(plan), ".fork-", forks_.size());
+  auto copy = CasePlace::Make(root, "");
+  if (!copy.ok()) return copy.status();
+  absl::Status status = (*copy)->CopyRunFolderFrom(place);
+  if (!status.ok()) return status;
+  Fork& fork = forks_[KeyOf(plan.profile(), plan.name())];
+  fork.place = *std::move(copy);
+  fork.next_attempt = next_attempt;
+  return absl::OkStatus();
+}
+
+absl::Status CaseRunner::RunAttempts(const CasePlan& plan,
+                                     const v1::Geometry& geometry, int first,
+                                     CasePlace* place, bool keep_fork,
+                                     CaseResult* result) {
+  const int count = plan.attempts_size();
+  for (int number = first; number <= count; ++number) {
+    if (keep_fork && number == count) {
+      absl::Status status = KeepFork(plan, *place, number);
+      if (!status.ok()) return status;
+    }
+    AttemptResult attempt;
+    absl::Status status = RunOne(plan, geometry, number, place, &attempt);
+    result->record.add_outcomes(attempt.record.outcome());
+    result->record.set_reason(
+        Hindrance(attempt.record, number, number == count));
+    result->attempts.push_back(std::move(attempt));
+    if (!status.ok()) return status;
+    if (!result->record.reason().empty()) return absl::OkStatus();
+  }
+  result->record.set_complete(true);
+  return absl::OkStatus();
+}
+
+void CaseRunner::Finish(const CasePlan& plan, const absl::Status& status,
+                        CasePlace* place, CaseResult* result) {
+  v1::CaseRecord& record = result->record;
+  record.set_name(plan.name());
+  record.set_profile(plan.profile());
+  if (!status.ok()) {
+    record.set_complete(false);
+    record.add_outcomes(v1::OUTCOME_HARNESS_ERROR);
+    record.set_reason(std::string(status.message()));
+  }
+  const bool keep =
+      settings_.keep == KeepRunFolders::kAlways ||
+      (settings_.keep == KeepRunFolders::kOfBadCases && !record.complete());
+  if (place != nullptr && !keep) place->Remove();
+}
+
+CaseResult CaseRunner::Run(const CasePlan& plan, const v1::Geometry& geometry,
+                           bool keep_fork) {
+  CasePlan now = plan;
+  for (int tries = 1;; ++tries) {
+    bool missed = false;
+    CaseResult result = RunOnce(now, geometry, keep_fork, &missed);
+    result.record.set_tries(tries);
+    if (!missed || tries == kTries) return result;
+    DropFork(plan.profile(), plan.name());
+    std::error_code ignored;
+    fs::remove_all(WorkFolder(plan), ignored);
+    fs::remove_all(CaseFolder(settings_.dir, plan.profile(), plan.name()),
+                   ignored);
+    if (tries >= 2) KillEarlier(geometry, &now);
+  }
+}
+
+CaseResult CaseRunner::RunOnce(const CasePlan& plan,
+                               const v1::Geometry& geometry, bool keep_fork,
+                               bool* missed) {
+  CaseResult result;
+  const absl::Time began = absl::Now();
+  const std::string folder =
+      CaseFolder(settings_.dir, plan.profile(), plan.name());
+  std::unique_ptr<CasePlace> place;
+  absl::Status status = MakeFolders(folder);
+  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
+  if (status.ok()) {
+    auto made = CasePlace::Make(WorkFolder(plan), folder);
+    status = made.status();
+    if (made.ok()) place = *std::move(made);
+  }
+  if (status.ok()) {
+    status = RunAttempts(plan, geometry, 1, place.get(), keep_fork, &result);
+  }
+  *missed = status.ok() && !result.attempts.empty() &&
+            CameTooLate(result.attempts.back().record,
+                        result.attempts.size() == plan.attempts_size());
+  Finish(plan, status, place.get(), &result);
+  result.record.set_seconds(absl::ToDoubleSeconds(absl::Now() - began));
+  return result;
+}
+
+absl::Status CaseRunner::CopyRecords(const CasePlan& plan) {
+  const std::string from =
+      CaseFolder(settings_.dir, plan.profile(), plan.repeats());
+  const std::string to = CaseFolder(settings_.dir, plan.profile(), plan.name());
+  for (int number = 1; number < plan.attempts_size(); ++number) {
+    std::error_code error;
+    fs::copy(PathsOfAttempt(from, number).folder,
+             PathsOfAttempt(to, number).folder, fs::copy_options::recursive,
+             error);
+    if (error) {
+      return absl::InternalError(absl::StrCat("cannot copy the records of ",
+                                              from, ": ", error.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+CaseResult CaseRunner::RunFork(
+    const CasePlan& plan, const v1::Geometry& geometry,
+    const std::function<absl::Status(const std::string&)>& edit) {
+  CaseResult result;
+  const absl::Time began = absl::Now();
+  const auto fork = forks_.find(KeyOf(plan.profile(), plan.repeats()));
+  if (fork == forks_.end()) {
+    result.record.set_name(plan.name());
+    result.record.set_profile(plan.profile());
+    result.record.set_not_run(true);
+    result.record.set_reason(
+        absl::StrCat("the case that it repeats, ", plan.repeats(),
+                     ", did not come to its last attempt"));
+    return result;
+  }
+  const std::string folder =
+      CaseFolder(settings_.dir, plan.profile(), plan.name());
+  std::unique_ptr<CasePlace> place;
+  absl::Status status = MakeFolders(folder);
+  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
+  if (status.ok()) status = CopyRecords(plan);
+  if (status.ok()) {
+    auto made = CasePlace::Make(WorkFolder(plan), folder);
+    status = made.status();
+    if (made.ok()) place = *std::move(made);
+  }
+  if (status.ok()) status = place->CopyRunFolderFrom(*fork->second.place);
+  if (status.ok() && edit) status = edit(place->run_folder());
+  if (status.ok()) {
+    status = RunAttempts(plan, geometry, fork->second.next_attempt, place.get(),
+                         /*keep_fork=*/false, &result);
+  }
+  Finish(plan, status, place.get(), &result);
+  result.record.set_seconds(absl::ToDoubleSeconds(absl::Now() - began));
+  return result;
+}
+
+void CaseRunner::DropFork(const std::string& profile, const std::string& name) {
+  const auto fork = forks_.find(KeyOf(profile, name));
+  if (fork == forks_.end()) return;
+  fork->second.place->Remove();
+  forks_.erase(fork);
+}
+
+}  // namespace reprise::conformance
