@@ -178,7 +178,7 @@ TEST_F(CheckpointStoreTest, NewerFormatStopsInsteadOfFallingBack) {
   Save(store.get(), 60);
   Save(store.get(), 70);
   Envelope future;
-  future.major = 2;
+  future.major = 3;
   future.manifest_length = 3;
   ASSERT_TRUE(ReplaceFile(ManifestOf("step-000000000070"),
                           EncodeEnvelope(future) + "v2!")

@@ -10,6 +10,10 @@
 
 namespace reprise {
 
+absl::Status FileSystem::Link(const std::string& from, const std::string& to) {
+  return IoError(EOPNOTSUPP, absl::StrCat("link ", from, " to"), to);
+}
+
 absl::Status WriteAll(File* file, uint64_t offset, absl::string_view data) {
   while (!data.empty()) {
     absl::StatusOr<size_t> written =

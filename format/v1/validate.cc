@@ -39,6 +39,12 @@ absl::Status CheckTensor(Item item, const Tensor& tensor) {
     return Missing(item, absl::StrCat("tensor ", tensor.name(), " has ", *bytes,
                                       " bytes by its shape and no data"));
   }
+  if (!tensor.IsRowMajor()) {
+    return Invalid(item,
+                   absl::StrCat("tensor ", tensor.name(),
+                                " is not row-major, and version 1 records no "
+                                "other order; save as version 2"));
+  }
   return absl::OkStatus();
 }
 
@@ -189,7 +195,9 @@ bool IsSaved(const Snapshot& snapshot, Item item) {
 }
 
 absl::StatusOr<uint64_t> CheckedTensorBytes(const Tensor& tensor) {
-  const size_t element = SizeOf(tensor.dtype());
+  // Later element types are of version 2.
+  const size_t element =
+      tensor.dtype() > DType::kBool ? 0 : SizeOf(tensor.dtype());
   if (element == 0) {
     return MakeRefusal(Refusal::INVALID_VALUE,
                        absl::StrCat("tensor ", tensor.name(), ": dtype ",

@@ -45,13 +45,14 @@ WireType NumberWireType(const FieldDescriptor* field) {
 
 class Scanner {
  public:
-  Scanner(absl::string_view bytes, UnknownFields unknown_fields)
-      : bytes_(bytes), unknown_fields_(unknown_fields) {}
+  Scanner(absl::string_view bytes, UnknownFields unknown_fields,
+          const WireLimits& limits)
+      : bytes_(bytes), unknown_fields_(unknown_fields), limits_(limits) {}
 
   absl::Status Message(const Descriptor* type, size_t end, int depth) {
-    if (depth > kV1MaxDepth) {
-      return Refuse(Refusal::LIMIT,
-                    absl::StrCat("messages nested deeper than ", kV1MaxDepth));
+    if (depth > limits_.depth) {
+      return Refuse(Refusal::LIMIT, absl::StrCat("messages nested deeper than ",
+                                                 limits_.depth));
     }
     std::set<int> seen;
     uint64_t numbers = 0;  // elements of repeated numbers in this message
@@ -128,18 +129,24 @@ class Scanner {
   }
 
   absl::Status CountElement() {
-    if (++elements_ > kV1MaxElements) {
-      return Refuse(Refusal::LIMIT, absl::StrCat("more than ", kV1MaxElements,
+    if (++elements_ > limits_.elements) {
+      return Refuse(Refusal::LIMIT, absl::StrCat("more than ", limits_.elements,
                                                  " elements in one manifest"));
     }
     return absl::OkStatus();
   }
 
   absl::Status CountNumber(const FieldDescriptor* field, uint64_t* numbers) {
-    if (field->is_repeated() && ++*numbers > kV1MaxRank) {
+    if (!field->is_repeated()) return absl::OkStatus();
+    if (limits_.numbers > 0) {
+      if (++numbers_ <= limits_.numbers) return absl::OkStatus();
+      return Refuse(Refusal::LIMIT, absl::StrCat("more than ", limits_.numbers,
+                                                 " numbers in one manifest"));
+    }
+    if (++*numbers > limits_.numbers_of_a_message) {
       return Refuse(Refusal::LIMIT,
-                    absl::StrCat("more than ", kV1MaxRank, " values of ",
-                                 field->full_name()));
+                    absl::StrCat("more than ", limits_.numbers_of_a_message,
+                                 " values of ", field->full_name()));
     }
     return absl::OkStatus();
   }
@@ -213,15 +220,17 @@ class Scanner {
 
   const absl::string_view bytes_;
   const UnknownFields unknown_fields_;
+  const WireLimits limits_;
   size_t position_ = 0;
   uint64_t elements_ = 0;
+  uint64_t numbers_ = 0;
 };
 
 }  // namespace
 
 absl::Status ScanWire(absl::string_view bytes, const Descriptor* type,
-                      UnknownFields unknown_fields) {
-  return Scanner(bytes, unknown_fields).Message(type, bytes.size(), 0);
+                      UnknownFields unknown_fields, const WireLimits& limits) {
+  return Scanner(bytes, unknown_fields, limits).Message(type, bytes.size(), 0);
 }
 
 }  // namespace reprise

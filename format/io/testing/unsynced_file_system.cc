@@ -323,6 +323,25 @@ absl::Status UnsyncedFileSystem::Rename(const std::string& from,
   return Move(from, to, /*replace=*/true);
 }
 
+absl::Status UnsyncedFileSystem::Link(const std::string& from,
+                                      const std::string& to) {
+  absl::StatusOr<Located> source = LocateExisting(from, "link");
+  if (!source.ok()) return source.status();
+  if (live_[source->node].kind != FileKind::kRegular) {
+    return IoError(EPERM, "link", from);
+  }
+  absl::StatusOr<Located> target = Locate(to, "link to");
+  if (!target.ok()) return target.status();
+  if (target->node != 0) return IoError(EEXIST, "link to", to);
+  Change change;
+  change.kind = Change::kLink;
+  change.node = source->node;
+  change.folder = target->folder;
+  change.name = target->name;
+  Do(std::move(change));
+  return absl::OkStatus();
+}
+
 absl::Status UnsyncedFileSystem::Unlink(const std::string& path) {
   absl::StatusOr<Located> located = LocateExisting(path, "remove");
   if (!located.ok()) return located.status();

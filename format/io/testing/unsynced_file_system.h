@@ -71,6 +71,7 @@ class UnsyncedFileSystem : public FileSystem {
   absl::Status RenameNoReplace(const std::string& from,
                                const std::string& to) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status Link(const std::string& from, const std::string& to) override;
   absl::Status Unlink(const std::string& path) override;
   absl::Status RemoveFolder(const std::string& path) override;
   absl::StatusOr<FileInfo> Stat(const std::string& path) override;
