@@ -9,7 +9,14 @@ import os
 import sys
 import zipfile
 
-_MAIN = b'from reprise_reader.command import run\nrun()\n'
+_MAIN = b'''import sys
+try:
+    from reprise_reader.command import run
+except ImportError as error:
+    sys.stderr.write('%s\\n' % error)
+    sys.exit(10)  # unsupported, SPEC.md EXIT-1
+run()
+'''
 _WHEN = (1980, 1, 1, 0, 0, 0)
 
 

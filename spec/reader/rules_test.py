@@ -96,14 +96,14 @@ class RulesTest(RefusalTest):
         parent = dict(step=60, manifest_digest=bytes(16))
         for attempt, change, text in ((1, {}, 'attempt 1 has a parent'), (2, {'step': 61}, '61'),
                                       (2, {'manifest_digest': bytes(15)}, 'found 15'),
-                                      (2, {'step': None}, 'found none')):
+                                      (2, {'step': None}, 'run.parent.step')):
             def have(m, attempt=attempt, change=change):
                 m.run.attempt = attempt
                 fields = {k: v for k, v in dict(parent, **change).items() if v is not None}
                 m.run.parent.SetInParent()
                 for key, value in fields.items():
                     setattr(m.run.parent, key, value)
-            self.broken(have, 'INVALID_VALUE', text)
+            self.broken(have, 'MISSING_ITEM' if 'parent.step' in text else 'INVALID_VALUE', text)
 
     def test_ITEM_1_to_ITEM_3(self):
         self.broken(lambda m: m.inventory.add().CopyFrom(m.inventory[0]), 'INVALID_VALUE', 'two')
@@ -118,8 +118,8 @@ class RulesTest(RefusalTest):
         self.set('inventory.0.presence', 0, 'INVALID_VALUE', 'presence 0')
         self.set('inventory.0.presence', 5, 'INVALID_VALUE', 'presence 5')
         self.set('inventory.0.reason', 'because', 'INVALID_VALUE', 'reason')
-        self.set('inventory.0.as_of_step', None, 'INVALID_VALUE', 'as of step (absent)')
-        self.broken(lambda m: mark(m, 'clip', 'NOT_APPLICABLE'), 'INVALID_VALUE', 'no reason')
+        self.set('inventory.0.as_of_step', None, 'MISSING_ITEM', 'as_of_step')
+        self.broken(lambda m: mark(m, 'clip', 'NOT_APPLICABLE'), 'MISSING_ITEM', 'no reason')
         self.broken(lambda m: mark(m, 'clip', 'EMPTY'), 'INVALID_VALUE', 'EMPTY')
         self.broken(lambda m: mark(m, 'counters.step', 'OMITTED', 'why'), 'INVALID_VALUE',
                     'counters.step')

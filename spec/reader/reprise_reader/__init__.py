@@ -16,6 +16,14 @@ expected and found. `read_bytes` does the same with a manifest file in memory, a
 `run_folder.survey` lists a run folder. Thread-safe; nothing is cached or written.
 """
 
+try:
+    import google.protobuf
+    import xxhash
+except ImportError as error:
+    raise ImportError('reprise_reader needs protobuf and xxhash: on Debian, apt-get install '
+                      'python3-protobuf python3-xxhash and run /usr/bin/python3 (%s)' %
+                      error) from error
+
 from reprise_reader.checkpoint import Checkpoint, Record
 from reprise_reader.reading import read, read_bytes
 from reprise_reader.refusal import Refused

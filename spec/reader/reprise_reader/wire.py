@@ -41,7 +41,7 @@ class _Field:
         self.message = field.message_type
         self.packable = self.repeated and self.wire_type != _LENGTH
         self.is_shape = field.containing_type.name == 'Tensor' and field.name == 'shape'
-        self.is_name = self.is_string and field.name in ('name', 'parameter', 'parameters')
+        self.is_name = self.is_string and field.name in ('name', 'parameter', 'parameters', 'path')
 
 
 class _Scanner:

@@ -58,12 +58,19 @@ _SINGLE_OPTIONAL = (
     ('environment.device_name', 'environment'),
     ('environment.cpu_capability', 'environment'),
 )
-# Lists, which cannot tell "absent" from "has no element".
+# Lists: one without an element is absent.
 _LISTS = (
     ('model.parameters', 'model.params'),
     ('model.buffers', 'model.buffers'),
     ('config.fields', 'config'),
 )
+# Submessages that are there only when one of their items is SAVED.
+_MESSAGES = {name: [item for item in ITEMS if item.startswith(prefixes)] for name, prefixes in (
+    ('optimizer', ('optim.',)),
+    ('schedule', ('sched.definition', 'sched.position', 'sched.unit', 'sched.horizon')),
+    ('scaler', ('scaler.',)),
+    ('sampler', ('sampler.', 'data.', 'rng.data')),
+)}
 GROUP_OPTIONS = ('beta1', 'beta2', 'eps', 'momentum', 'dampening', 'nesterov')
 GROUP_OPTIONS_OF = {
     'adam': ('beta1', 'beta2', 'eps'),
@@ -121,13 +128,16 @@ def check_inventory(message, ignore_unknown):
             raise Refused('INVALID_VALUE', '%s: presence %d' % (item, record.presence))
         if presence == 'EMPTY' and item not in ('optim.moments', 'optim.step'):
             raise Refused('INVALID_VALUE', '%s cannot be EMPTY' % item)
-        if (presence in ('NOT_APPLICABLE', 'OMITTED')) != bool(record.reason):
-            raise Refused('INVALID_VALUE', '%s is %s and gives %s reason' %
-                          (item, presence, 'a' if record.reason else 'no'))
-        if not record.HasField('as_of_step') or record.as_of_step != message.step:
-            raise Refused('INVALID_VALUE', '%s is as of step %s, the checkpoint of step %d' % (
-                item, record.as_of_step if record.HasField('as_of_step') else '(absent)',
-                message.step))
+        reasoned = presence in ('NOT_APPLICABLE', 'OMITTED')
+        if reasoned and not record.reason:
+            raise Refused('MISSING_ITEM', '%s is %s and gives no reason' % (item, presence))
+        if record.reason and not reasoned:
+            raise Refused('INVALID_VALUE', '%s is %s and gives a reason' % (item, presence))
+        if not record.HasField('as_of_step'):
+            raise Refused('MISSING_ITEM', '%s: as_of_step is not in the file' % item)
+        if record.as_of_step != message.step:
+            raise Refused('INVALID_VALUE', '%s is as of step %d, the checkpoint of step %d' %
+                          (item, record.as_of_step, message.step))
         seen[item] = (record.item, presence, record)
     for item in ITEMS:
         if item not in seen:
@@ -151,7 +161,11 @@ def check_fields(message, presences):
         presences.optional(item, path, is_there(getattr(message, outer), name))
     for path, item in _LISTS:
         outer, name = path.split('.')
-        presences.optional(item, path, bool(getattr(getattr(message, outer), name)))
+        presences.field(item, path, bool(getattr(getattr(message, outer), name)))
+    for name, owners in _MESSAGES.items():
+        if message.HasField(name) and not any(map(presences.saved, owners)):
+            raise Refused('INVALID_VALUE', '%s is %s and %s is in the file' %
+                          (owners[0], presences.of(owners[0]), name))
     # The algorithm may be named where the item is NOT_APPLICABLE.
     named = bool(message.sampler.stream_algorithm)
     if presences.of('rng.data') != 'NOT_APPLICABLE':

@@ -33,6 +33,8 @@ def _check_groups(optimizer, presences, tensors):
     names = set()
     grouped = {}
     for group in optimizer.groups:
+        if '\0' in group.name:
+            _invalid('optim.groups: the name %r of a group has a NUL' % group.name)
         if group.name and group.name in names:
             _invalid('optim.groups: two groups are called %s' % group.name)
         names.add(group.name)
@@ -84,6 +86,9 @@ def _check_states(optimizer, presences, grouped, tensors):
                 if parameter not in seen:
                     raise Refused('MISSING_ITEM', '%s is SAVED and %s has no state' %
                                   (item, parameter))
+    if presences.saved('optim.moments') and not moments:
+        raise Refused('MISSING_ITEM', 'optim.moments is SAVED and no parameter has any: before the '
+                      'first applied step it is EMPTY')
     return moments
 
 
@@ -106,6 +111,8 @@ def _check_moments(kind, state, presences, tensors, moments):
         moments[state.parameter, message.name] = tensor
     if not presences.saved('optim.moments') or kind not in _MOMENTS:
         return
+    if found and not state.step and presences.saved('optim.step'):
+        _invalid('optim.step: %s has moments and no applied step' % state.parameter)
     missing = [name for name in _MOMENTS[kind] if name not in found]
     if missing and (found or state.step):
         raise Refused('MISSING_ITEM', 'optim.moments: %s of %s is not in the file after %d applied '

@@ -65,11 +65,13 @@ def _check_run(message):
         raise Refused('INVALID_VALUE', 'run: expected an attempt of at least 1, found 0')
     if not run.HasField('parent'):
         return
+    if not run.parent.HasField('step'):
+        raise Refused('MISSING_ITEM', 'run: run.parent.step is not in the file')
     if run.attempt == 1:
         raise Refused('INVALID_VALUE', 'run: attempt 1 has a parent')
-    if not run.parent.HasField('step') or run.parent.step > message.step:
-        raise Refused('INVALID_VALUE', 'run: expected a parent of a step up to %d, found %s' % (
-            message.step, run.parent.step if run.parent.HasField('step') else 'none'))
+    if run.parent.step > message.step:
+        raise Refused('INVALID_VALUE', 'run: expected a parent of a step up to %d, found %d' %
+                      (message.step, run.parent.step))
     if len(run.parent.manifest_digest) != 16:
         raise Refused('INVALID_VALUE', 'run: expected a parent digest of 16 bytes, found %d' %
                       len(run.parent.manifest_digest))

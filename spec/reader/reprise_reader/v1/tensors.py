@@ -25,7 +25,8 @@ def make(message, role, name):
     size = DTYPES[dtype][0]
     for extent in message.shape:
         size *= extent
-    if size > _MAX_BYTES:
+    # An extent above the limit is refused beside one of 0 as well.
+    if size > _MAX_BYTES or max(message.shape, default=0) > _MAX_BYTES:
         raise Refused('LIMIT', '%s: shape %s has more than 2^63 - 1 bytes' %
                       (name, list(message.shape)))
     if size != len(message.data):

@@ -95,6 +95,7 @@ def _check_config(config):
     for field in config.fields:
         if not field.path:
             raise Refused('MISSING_ITEM', 'config: a field has no path')
+        _require('\0' not in field.path, 'config: the path %r has a NUL' % field.path)
         _require(field.path not in paths, 'config: %s comes twice' % field.path)
         paths.add(field.path)
         if not field.rule:
