@@ -411,8 +411,8 @@ class Attributor {
     if (item == Item::SCALER_GROWTH_TRACKER && value.has_value() &&
         saved.has_value() && (*value == 0 || *value == *saved + 1)) {
       Add(item, *value == 0 ? Fault::FAULT_RESET : Fault::FAULT_SIDE_EFFECT,
-          channel, absl::StrCat("the growth tracker is not what was saved",
-                                values));
+          channel,
+          absl::StrCat("the growth tracker is not what was saved", values));
       named_.back().maybe_foreign = SavedAt(item, found);
       return;
     }
@@ -721,7 +721,8 @@ std::vector<v1::Finding> AttributeSaves(const Context& context,
         auto expected = reference.digests.find(item);
         auto loaded = attempt.after_load.find(item);
         if (IsIgnored(item) || item == Item::BEST || item == Item::EARLY_STOP ||
-            IsSetting(item) || !applied || expected == reference.digests.end() ||
+            IsSetting(item) || !applied ||
+            expected == reference.digests.end() ||
             loaded == attempt.after_load.end() ||
             !context.noise.ItemExact(item) ||
             SameDigest(found, expected->second) ||

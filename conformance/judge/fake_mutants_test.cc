@@ -22,8 +22,8 @@ namespace {
 using fake::Mutant;
 using fake::Shows;
 using testing::FakeDriver;
-using testing::KillInStep;
 using testing::KillAt;
+using testing::KillInStep;
 
 v1::RunRequest RequestFor(const Mutant& mutant) {
   v1::RunRequest request;
@@ -46,8 +46,8 @@ v1::RunRequest RequestFor(const Mutant& mutant) {
 std::vector<KillAt> KillsFor(const Mutant& mutant) {
   std::vector<KillAt> kills;
   for (uint64_t step : mutant.kill_steps) {
-    kills.push_back(KillInStep(
-        step, mutant.shows == Shows::kMidAccumulation ? 2 : 0));
+    kills.push_back(
+        KillInStep(step, mutant.shows == Shows::kMidAccumulation ? 2 : 0));
   }
   return kills;
 }

@@ -272,12 +272,12 @@ class Judgement {
           NamesAny(*here, {Item::OPTIM_IDENTITY})) {
         continue;
       }
-      const bool fresh = !comparison.initial_known &&
-                         item != Item::MODEL_PARAMS;
+      const bool fresh =
+          !comparison.initial_known && item != Item::MODEL_PARAMS;
       here->push_back(MakeFinding(
           {Name(item, fresh ? Fault::FAULT_RESET : Fault::FAULT_CHANGED)},
-          v1::Finding::DIGEST,
-          comparison.number(), comparison.first(), "digest after load",
+          v1::Finding::DIGEST, comparison.number(), comparison.first(),
+          "digest after load",
           absl::StrCat(reprise::TextOf(item),
                        " is not what was saved and matches no known step")));
     }
@@ -393,11 +393,11 @@ class Judgement {
           continue;
         }
         const Fault fault = other.names(0).fault();
-        const bool everywhere = std::all_of(
-            admitted->second.begin(), admitted->second.end(),
-            [fault](const std::set<Fault>& faults) {
-              return faults.count(fault) > 0;
-            });
+        const bool everywhere =
+            std::all_of(admitted->second.begin(), admitted->second.end(),
+                        [fault](const std::set<Fault>& faults) {
+                          return faults.count(fault) > 0;
+                        });
         if (everywhere) finding.mutable_names(0)->set_fault(fault);
       }
     }
