@@ -88,7 +88,8 @@ class CrashV2Test : public ::testing::Test {
     std::set<uint64_t> steps;
     if (HasFailure()) return steps;
     states_ += files.ForEachCrashState([&](UnsyncedFileSystem* survived) {
-      if (!HasFailure()) steps.insert(NewestIn(survived));
+      steps.insert(NewestIn(survived));
+      return !HasFailure();
     });
     return steps;
   }

@@ -10,7 +10,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "format/checkpoint_store.h"
 #include "format/envelope.h"
 #include "format/io/testing/unsynced_file_system.h"
 #include "format/refusal.h"
@@ -547,20 +546,6 @@ std::vector<VectorV2> WireVectors() {
             std::string("\x1a\x02\xff\xfe", 4)),
       bytes("empty_records", Refusal::MISSING_ITEM, "RUN-1 WIRE-5",
             "counters.step", records),
-      bytes("another_version", Refusal::CORRUPT, "WIRE-1 WIRE-4", "",
-            [] {
-              Files files;
-              UnsyncedFileSystem memory;
-              auto store = CheckpointStore::Open("/r", [&memory] {
-                CheckpointStore::Options options;
-                options.file_system = &memory;
-                return options;
-              }());
-              OrDie((*store)->Save(SmallSnapshot(60)));
-              return OrDie(FileContent("/r/step-000000000060/manifest.ckpt",
-                                       &memory))
-                  .substr(kEnvelopeSize);
-            }()),
   };
 }
 
