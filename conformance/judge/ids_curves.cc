@@ -68,9 +68,9 @@ std::optional<bool> SamplesStartAt(const Comparison& comparison,
     return std::nullopt;
   }
   // Of a step begun before the resume, the last samples are new.
-  const uint64_t old = comparison.resume().micro *
-                       (found->id_list_size() /
-                        comparison.context().workload.accumulation);
+  const uint64_t old =
+      comparison.resume().micro *
+      (found->id_list_size() / comparison.context().workload.accumulation);
   for (uint64_t i = old; i < static_cast<uint64_t>(found->id_list_size());
        ++i) {
     if (found->id_list(i) != stream[position + i - old]) return false;

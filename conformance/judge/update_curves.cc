@@ -318,10 +318,10 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
   }
   if (moments) {
     const bool rounding = std::abs(ratio - 1) < 0.01;
-    return {finding({Name(Item::OPTIM_MOMENTS, rounding
-                                                   ? Fault::FAULT_REBUILT
-                                                   : Fault::FAULT_PARTIAL)},
-                    values)};
+    return {
+        finding({Name(Item::OPTIM_MOMENTS,
+                      rounding ? Fault::FAULT_REBUILT : Fault::FAULT_PARTIAL)},
+                values)};
   }
   if (first && parts.count > 1 && parts.off > 0 && parts.off < parts.count) {
     return {finding({Name(Item::OPTIM_MOMENTS, Fault::FAULT_PARTIAL),
