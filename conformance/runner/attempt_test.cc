@@ -300,7 +300,8 @@ TEST(Attempt, CallsCode10AFalseClaimWhenEveryFeatureIsClaimed) {
 }
 
 TEST(Attempt, CallsAHoldPointThatDoesNotHoldAFalseClaim) {
-  AttemptOptions options = ScriptOptions("start; step 1; step 2; sleep 1000");
+  AttemptOptions options =
+      ScriptOptions("start; step 1; step 2; step 3; sleep 1000");
   options.kill.set_where(Kill::AT_HOLD);
   options.kill.mutable_hold()->set_step(2);
   options.kill.mutable_hold()->set_point(v1::P2);

@@ -43,13 +43,31 @@ bool AllClaimed(const v1::Description& description, const RunRequest& request) {
       [&](const std::string& name) { return Describes(description, name); });
 }
 
+constexpr int kTries = 4;
+
+// The run ended before the kill that was planned for it could end it.
+bool CameTooLate(const v1::AttemptRecord& record, bool last) {
+  return !last && record.outcome() == v1::OUTCOME_FINISHED;
+}
+
+// Moves all kills of a plan forward by a sixteenth of the run.
+void KillEarlier(const v1::Geometry& geometry, CasePlan* plan) {
+  const uint64_t shift = std::max<uint64_t>(1, geometry.steps() / 16);
+  for (v1::AttemptPlan& attempt : *plan->mutable_attempts()) {
+    if (!attempt.has_kill()) continue;
+    Kill* kill = attempt.mutable_kill();
+    if (kill->step() > shift) kill->set_step(kill->step() - shift);
+    kill->set_phase(kill->phase() / 2);
+  }
+}
+
 // Why the case cannot go on after this attempt; empty when it can.
 std::string Hindrance(const v1::AttemptRecord& record, int number, bool last) {
   if (!IsGood(record.outcome())) {
     return absl::StrCat("attempt ", number, ": ", OutcomeText(record.outcome()),
                         ": ", record.detail());
   }
-  if (last || record.outcome() != v1::OUTCOME_FINISHED) return "";
+  if (!CameTooLate(record, last)) return "";
   return absl::StrCat("attempt ", number,
                       ": the run ended before the planned kill",
                       record.kill_landed() ? " took effect" : "");
@@ -191,6 +209,24 @@ void CaseRunner::Finish(const CasePlan& plan, const absl::Status& status,
 
 CaseResult CaseRunner::Run(const CasePlan& plan, const v1::Geometry& geometry,
                            bool keep_fork) {
+  CasePlan now = plan;
+  for (int tries = 1;; ++tries) {
+    bool missed = false;
+    CaseResult result = RunOnce(now, geometry, keep_fork, &missed);
+    result.record.set_tries(tries);
+    if (!missed || tries == kTries) return result;
+    DropFork(plan.profile(), plan.name());
+    std::error_code ignored;
+    fs::remove_all(WorkFolder(plan), ignored);
+    fs::remove_all(CaseFolder(settings_.dir, plan.profile(), plan.name()),
+                   ignored);
+    if (tries >= 2) KillEarlier(geometry, &now);
+  }
+}
+
+CaseResult CaseRunner::RunOnce(const CasePlan& plan,
+                               const v1::Geometry& geometry, bool keep_fork,
+                               bool* missed) {
   CaseResult result;
   const absl::Time began = absl::Now();
   const std::string folder =
@@ -206,6 +242,9 @@ CaseResult CaseRunner::Run(const CasePlan& plan, const v1::Geometry& geometry,
   if (status.ok()) {
     status = RunAttempts(plan, geometry, 1, place.get(), keep_fork, &result);
   }
+  *missed = status.ok() && !result.attempts.empty() &&
+            CameTooLate(result.attempts.back().record,
+                        result.attempts.size() == plan.attempts_size());
   Finish(plan, status, place.get(), &result);
   result.record.set_seconds(absl::ToDoubleSeconds(absl::Now() - began));
   return result;

@@ -3,8 +3,9 @@
 //   CaseRunner runner(settings);
 //   CaseResult result = runner.Run(plan, geometry);
 //
-// A case ends at the first attempt that does not go as planned: a bad outcome,
-// or a kill that came too late. Not thread-safe.
+// A case ends at the first attempt that does not go as planned. One whose kill
+// came too late says nothing about the testee: it is begun again, four times at
+// most, from the third time on with earlier kills. Not thread-safe.
 #ifndef REPRISE_CONFORMANCE_RUNNER_CASE_RUNNER_H_
 #define REPRISE_CONFORMANCE_RUNNER_CASE_RUNNER_H_
 
@@ -71,6 +72,8 @@ class CaseRunner {
     int next_attempt = 1;
   };
 
+  CaseResult RunOnce(const v1::CasePlan& plan, const v1::Geometry& geometry,
+                     bool keep_fork, bool* missed);
   absl::Status RunAttempts(const v1::CasePlan& plan,
                            const v1::Geometry& geometry, int first,
                            CasePlace* place, bool keep_fork,

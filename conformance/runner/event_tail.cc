@@ -93,10 +93,10 @@ absl::Status EventTail::ReadMore(std::vector<Event>* fresh) {
       }
       Event event;
       if (absl::Status status = FromJson(pending_, &event); !status.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("line ", lines_ + 1, " of the events file is ",
-                         status.message(), "; it begins with \"",
-                         absl::CHexEscape(pending_.substr(0, 80)), "\""));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "line ", lines_, " of the events file: ", status.message(),
+            "; it begins with \"", absl::CHexEscape(pending_.substr(0, 80)),
+            "\""));
       }
       pending_.clear();
       fresh->push_back(std::move(event));
