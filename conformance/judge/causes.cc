@@ -245,7 +245,8 @@ bool Contaminates(Item cause, Fault fault, Item item) {
     default:
       if (item == Item::RNG_CPU || item == Item::RNG_CUDA) {
         return cause == Item::RNG_CPU || cause == Item::RNG_CUDA ||
-               acts == Acts::kData;
+               acts == Acts::kData || cause == Item::MODE ||
+               cause == Item::CONFIG;
       }
       return acts != Acts::kAverage && acts != Acts::kApplied &&
              acts != Acts::kSamples && acts != Acts::kNothing;

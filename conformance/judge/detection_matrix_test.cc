@@ -82,7 +82,7 @@ std::vector<Row> Rows() {
   using V = LoadView;
   add("weights",
       OnLoad([](S* s, const V& v) { s->weights = v.initial.weights; }),
-      {"model.params:RESET"}, {"model.params:RESET"});
+      {"model.params:RESET"}, {"model.params:RESET or model.params:PARTIAL"});
   add("buffers",
       OnLoad([](S* s, const V& v) { s->buffers = v.initial.buffers; }),
       {"model.buffers:RESET"}, {"model.buffers:RESET or mode:CHANGED"});

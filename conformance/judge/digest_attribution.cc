@@ -25,6 +25,12 @@ bool SameDigest(const v1::ItemDigest& a, const v1::ItemDigest& b) {
 std::optional<double> ValueOf(const v1::ItemDigest& digest) {
   double value = 0;
   if (absl::SimpleAtod(digest.value(), &value)) return value;
+  // "3 of 6".
+  const size_t of = digest.value().find(" of ");
+  if (of != std::string::npos &&
+      absl::SimpleAtod(digest.value().substr(0, of), &value)) {
+    return value;
+  }
   // A count for each parameter, "a=3;b=3;": one number when all agree.
   std::optional<double> common;
   for (absl::string_view entry :
@@ -83,13 +89,22 @@ bool IsCount(Item item) {
          item == Item::OPTIM_STEP || item == Item::EMA_UPDATES ||
          item == Item::COUNTERS_STEP || item == Item::COUNTERS_APPLIED ||
          item == Item::COUNTERS_SKIPPED || item == Item::COUNTERS_SAMPLES ||
-         item == Item::ACCUM_COUNT;
+         item == Item::ACCUM_COUNT || item == Item::EARLY_STOP;
 }
 
 // Items that hold for a run whatever its state is.
 bool IsIgnored(Item item) {
   return item == Item::ENVIRONMENT || item == Item::WITNESS ||
          item == Item::ITEM_UNSPECIFIED;
+}
+
+bool Named(const std::vector<v1::Finding>& findings, Item item) {
+  for (const v1::Finding& finding : findings) {
+    for (const v1::FaultName& name : finding.names()) {
+      if (name.item() == item) return true;
+    }
+  }
+  return false;
 }
 
 bool Contaminated(Item item, const std::vector<v1::Finding>& known) {
@@ -130,7 +145,7 @@ void EraseIf(std::vector<T>* values, F condition) {
                 values->end());
 }
 
-struct Named {
+struct Candidate {
   Item item;
   Fault fault;
   std::string channel;
@@ -139,6 +154,8 @@ struct Named {
   std::optional<uint64_t> foreign_step;
   // Step whose value it may be too, though another fault is nearer.
   std::optional<uint64_t> maybe_foreign;
+  // A second fault that the value cannot be told from.
+  std::optional<Fault> or_else;
 };
 
 class Attributor {
@@ -167,10 +184,14 @@ class Attributor {
       NameBetween(saved);
     }
     Combine();
-    for (const Named& named : named_) {
-      result_.findings.push_back(MakeFinding(
-          {Name(named.item, named.fault)}, v1::Finding::DIGEST, index_ + 1,
-          resume_.step + 1, named.channel, named.evidence));
+    for (const Candidate& named : named_) {
+      std::vector<v1::FaultName> names = {Name(named.item, named.fault)};
+      if (named.or_else.has_value()) {
+        names.push_back(Name(named.item, *named.or_else));
+      }
+      result_.findings.push_back(
+          MakeFinding(std::move(names), v1::Finding::DIGEST, index_ + 1,
+                      resume_.step + 1, named.channel, named.evidence));
     }
     return std::move(result_);
   }
@@ -286,7 +307,7 @@ class Attributor {
         {item, fault, std::move(channel),
          absl::StrCat("attempt ", index_ + 1, ", resumed from step ",
                       resume_.step, ": ", evidence),
-         foreign, std::nullopt});
+         foreign, std::nullopt, std::nullopt});
   }
 
   // Fault of a count from its value alone; nullopt when the value does not say.
@@ -372,7 +393,7 @@ class Attributor {
       if (item == Item::SCHED_POSITION && *value == 0 &&
           context_.workload.epoch_steps > resume_.step) {
         // Or counted in epochs, of which none is over.
-        result_.admits[item].insert(Fault::FAULT_UNIT);
+        result_.admits[item] = {Fault::FAULT_RESET, Fault::FAULT_UNIT};
       }
       // At an epoch's end the start of the run may be the epoch repeated.
       if (item == Item::SAMPLER_CURSOR &&
@@ -381,6 +402,7 @@ class Attributor {
       }
       if ((fault == Fault::FAULT_LAG || fault == Fault::FAULT_LEAD) &&
           at.has_value() && Distance(*at) > 1 &&
+          std::abs(*value - *saved) > 1 &&
           !(item == Item::SAMPLER_CURSOR && WholeEpochs(*value, *saved))) {
         Foreign(item, *at, channel, values);
         return;
@@ -404,6 +426,7 @@ class Attributor {
             absl::StrCat(first ? "the scale is that of step 1"
                                : "the scaler was updated by the load",
                          values));
+        if (first && updated) named_.back().or_else = Fault::FAULT_SIDE_EFFECT;
         named_.back().maybe_foreign = SavedAt(item, found);
         return;
       }
@@ -514,7 +537,7 @@ class Attributor {
       // Changed back to what was saved: restored late, but restored.
       auto expected = saved.find(item);
       if (expected != saved.end() && SameDigest(found, expected->second)) {
-        EraseIf(&named_, [item = item](const Named& named) {
+        EraseIf(&named_, [item = item](const Candidate& named) {
           return named.item == item;
         });
         result_.unknown_tensors.erase(item);
@@ -549,8 +572,8 @@ class Attributor {
   void Combine() {
     const bool any_foreign = std::any_of(
         named_.begin(), named_.end(),
-        [](const Named& named) { return named.foreign_step.has_value(); });
-    for (Named& named : named_) {
+        [](const Candidate& named) { return named.foreign_step.has_value(); });
+    for (Candidate& named : named_) {
       if (any_foreign && !named.foreign_step.has_value()) {
         named.foreign_step = named.maybe_foreign;
       }
@@ -558,7 +581,7 @@ class Attributor {
     std::set<std::string> foreign_groups;
     std::set<uint64_t> foreign_steps;
     std::string parts;
-    for (const Named& named : named_) {
+    for (const Candidate& named : named_) {
       if (!named.foreign_step.has_value()) continue;
       foreign_groups.insert(GroupOf(named.item));
       foreign_steps.insert(*named.foreign_step);
@@ -568,12 +591,12 @@ class Attributor {
     }
     const bool torn =
         !result_.unknown_tensors.empty() &&
-        std::any_of(named_.begin(), named_.end(), [](const Named& named) {
+        std::any_of(named_.begin(), named_.end(), [](const Candidate& named) {
           return named.foreign_step.has_value();
         });
     if (foreign_groups.size() >= 2 && !torn) {
       const bool everything = AllForeign() && foreign_steps.size() == 1;
-      EraseIf(&named_, [](const Named& named) {
+      EraseIf(&named_, [](const Candidate& named) {
         return named.foreign_step.has_value();
       });
       if (everything) {
@@ -588,10 +611,10 @@ class Attributor {
     // What follows from another item's value.
     auto has = [this](Item item) {
       return std::any_of(named_.begin(), named_.end(),
-                         [item](const Named& n) { return n.item == item; });
+                         [item](const Candidate& n) { return n.item == item; });
     };
     auto drop = [this](Item item) {
-      EraseIf(&named_, [item](const Named& n) { return n.item == item; });
+      EraseIf(&named_, [item](const Candidate& n) { return n.item == item; });
       result_.unknown_tensors.erase(item);
     };
     if (has(Item::MODEL_TIES)) {
@@ -613,7 +636,7 @@ class Attributor {
     }
     if (has(Item::SCHED_UNIT)) drop(Item::SCHED_POSITION);
     // A grown scale starts its count again.
-    for (const Named& named : named_) {
+    for (const Candidate& named : named_) {
       if (named.item == Item::SCALER_SCALE &&
           named.fault == Fault::FAULT_SIDE_EFFECT) {
         drop(Item::SCALER_GROWTH_TRACKER);
@@ -628,7 +651,7 @@ class Attributor {
     }
     // Everything at its first value: nothing was loaded.
     size_t resets = 0;
-    for (const Named& named : named_) {
+    for (const Candidate& named : named_) {
       resets += named.fault == Fault::FAULT_RESET;
     }
     if (has(Item::MODEL_PARAMS) && resets >= 3 && resets == named_.size() &&
@@ -655,18 +678,20 @@ class Attributor {
 
   bool AllForeign() const {
     return MovingVerified() == 0 &&
-           std::all_of(named_.begin(), named_.end(), [](const Named& named) {
-             return named.foreign_step.has_value();
-           });
+           std::all_of(named_.begin(), named_.end(),
+                       [](const Candidate& named) {
+                         return named.foreign_step.has_value();
+                       });
   }
 
   // Weights and moments that match nothing: torn when the testee says that
   // their parts are of different steps; else left to the curves.
   void NameUnknownTensors(bool torn) {
     if (result_.unknown_tensors.empty()) return;
-    const bool swapped = std::any_of(
-        named_.begin(), named_.end(),
-        [](const Named& named) { return named.item == Item::OPTIM_IDENTITY; });
+    const bool swapped =
+        std::any_of(named_.begin(), named_.end(), [](const Candidate& named) {
+          return named.item == Item::OPTIM_IDENTITY;
+        });
     if (swapped) result_.unknown_tensors.erase(Item::OPTIM_MOMENTS);
     if (torn || (result_.unknown_tensors.count(Item::MODEL_PARAMS) > 0 &&
                  result_.unknown_tensors.size() >= 2)) {
@@ -675,7 +700,7 @@ class Attributor {
         absl::StrAppend(&parts, parts.empty() ? "" : "; ",
                         unknown_evidence_[item]);
       }
-      EraseIf(&named_, [](const Named& named) {
+      EraseIf(&named_, [](const Candidate& named) {
         return named.foreign_step.has_value();
       });
       result_.unknown_tensors.clear();
@@ -691,7 +716,7 @@ class Attributor {
   Digests initial_;
   std::map<Item, std::vector<std::pair<uint64_t, v1::ItemDigest>>> history_;
   std::map<Item, std::string> unknown_evidence_;
-  std::vector<Named> named_;
+  std::vector<Candidate> named_;
   DigestResult result_;
 };
 
@@ -729,6 +754,7 @@ std::vector<v1::Finding> AttributeSaves(const Context& context,
             !SameDigest(found, loaded->second) ||
             AlwaysMoves(item) != always_moving ||
             (!always_moving && Contaminated(item, known)) ||
+            (item == Item::MODEL_BUFFERS && Named(known, Item::MODE)) ||
             !named.insert(item).second) {
           continue;
         }

@@ -20,8 +20,8 @@ struct DigestResult {
   // Tensors that match no known step: named from curves
   // (RESET, PARTIAL, TORN or CHANGED).
   std::set<Item> unknown_tensors;
-  // Faults that a finding's value admits beside the one named; resumes at
-  // other steps may settle it.
+  // All faults that the value of a named item admits, where it is more than
+  // one or might be; resumes at other steps may settle it.
   std::map<Item, std::set<Fault>> admits;
   // Whether the digests of a fresh start are known, so that a tensor in
   // `unknown_tensors` cannot be one.

@@ -38,6 +38,9 @@ struct AttemptEvidence {
   // Signal that ended it; 0 when it exited.
   int signal = 0;
   Sent sent = Sent::kNothing;
+  // What the harness found wrong with it besides its events and its exit
+  // status ("no event for 120 s", "left processes behind"); empty: nothing.
+  std::string misbehaved;
 };
 
 // The attempts of one run folder, in order.

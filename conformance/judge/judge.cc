@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -87,7 +88,7 @@ class Judgement {
     DigestResult digests = AttributeDigests(context_, lineage_, i);
     const bool other_source = NamesAny(here, {Item::SOURCE}) && !resume.fresh;
     for (const auto& [item, faults] : digests.admits) {
-      admits_[item].push_back(faults);
+      admits_[item][i + 1] = faults;
     }
     for (v1::Finding& finding : digests.findings) {
       // An older checkpoint explains every item in it.
@@ -377,28 +378,38 @@ class Judgement {
   }
 
   // An item whose value admits several faults at one resume and others at the
-  // next: the one that all of them admit.
+  // next has the one that all of them admit.
   void SettleAdmitted() {
-    for (v1::Finding& finding : findings_) {
-      if (finding.names_size() != 1 ||
-          finding.ground() != v1::Finding::DIGEST) {
-        continue;
-      }
-      auto admitted = admits_.find(finding.names(0).item());
-      if (admitted == admits_.end()) continue;
-      for (const v1::Finding& other : findings_) {
-        if (other.names_size() != 1 ||
-            other.names(0).item() != finding.names(0).item() ||
-            other.names(0).fault() == finding.names(0).fault()) {
+    for (const auto& [item, admitted] : admits_) {
+      std::optional<std::set<Fault>> common;
+      auto meet = [&common](const std::set<Fault>& faults) {
+        if (!common.has_value()) {
+          common = faults;
+          return;
+        }
+        std::set<Fault> both;
+        std::set_intersection(common->begin(), common->end(), faults.begin(),
+                              faults.end(), std::inserter(both, both.end()));
+        common = both;
+      };
+      std::vector<v1::Finding*> named;
+      for (v1::Finding& finding : findings_) {
+        if (finding.ground() != v1::Finding::DIGEST ||
+            finding.names(0).item() != item) {
           continue;
         }
-        const Fault fault = other.names(0).fault();
-        const bool everywhere =
-            std::all_of(admitted->second.begin(), admitted->second.end(),
-                        [fault](const std::set<Fault>& faults) {
-                          return faults.count(fault) > 0;
-                        });
-        if (everywhere) finding.mutable_names(0)->set_fault(fault);
+        named.push_back(&finding);
+        auto here = admitted.find(finding.attempt());
+        meet(here != admitted.end()
+                 ? here->second
+                 : std::set<Fault>{finding.names(0).fault()});
+      }
+      if (!common.has_value() || common->size() != 1 || named.size() < 2) {
+        continue;
+      }
+      for (v1::Finding* finding : named) {
+        finding->clear_names();
+        *finding->add_names() = Name(item, *common->begin());
       }
     }
   }
@@ -556,7 +567,8 @@ class Judgement {
   Lineage lineage_;
   std::vector<v1::Finding> findings_;
   std::string first_differs_;
-  std::map<Item, std::vector<std::set<Fault>>> admits_;
+  // By item and attempt.
+  std::map<Item, std::map<uint32_t, std::set<Fault>>> admits_;
   uint64_t records_ = 0;
   v1::Verdict verdict_;
 };

@@ -117,7 +117,8 @@ class Checker {
     } else {
       Find(Item::RUN, Fault::FAULT_FAILED, i, 0, "exit",
            absl::StrCat("attempt ", i + 1, " ended before its start event, ",
-                        ExitText(attempt)));
+                        attempt.misbehaved.empty() ? ExitText(attempt)
+                                                   : attempt.misbehaved));
     }
     return false;
   }
@@ -378,6 +379,11 @@ class Checker {
   void CheckExit(size_t i, const Timeline& timeline) {
     const AttemptEvidence& attempt = subject_.attempts[i];
     const bool last = i + 1 == subject_.attempts.size();
+    if (!attempt.misbehaved.empty()) {
+      Find(Item::RUN, Fault::FAULT_FAILED, i, timeline.last_step(), "process",
+           absl::StrCat("attempt ", i + 1, ": ", attempt.misbehaved));
+      return;
+    }
     if (attempt.signal != 0 && attempt.sent == Sent::kNothing) {
       Find(Item::RUN, Fault::FAULT_FAILED, i, timeline.last_step(), "exit",
            absl::StrCat("attempt ", i + 1, " was ended by signal ",

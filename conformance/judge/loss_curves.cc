@@ -13,8 +13,9 @@ namespace reprise::conformance {
 namespace {
 
 // Share of the way back to the first loss from which on weights count as fresh
-// (RESET), and below which they are nearly right.
+// (RESET), from which on they may be, and below which they are nearly right.
 constexpr double kFresh = 0.85;
+constexpr double kFreshOrPartial = 0.6;
 constexpr double kNearlyRight = 0.05;
 // Relative difference below which dropout's noise is an unlikely cause and
 // rounding a likely one.
@@ -201,6 +202,11 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
     if (level.way_back() >= kFresh &&
         !(comparison.initial_known && unknown.count(Item::MODEL_PARAMS) > 0)) {
       return named({Name(Item::MODEL_PARAMS, Fault::FAULT_RESET)}, way);
+    }
+    if (level.way_back() >= kFreshOrPartial && !comparison.initial_known) {
+      return named({Name(Item::MODEL_PARAMS, Fault::FAULT_RESET),
+                    Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL)},
+                   way);
     }
     if (level.way_back() >= kNearlyRight) {
       return named({Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL)}, way);

@@ -68,11 +68,17 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
   if (step == comparison.first()) {
     const double initial =
         baseline.steps.empty() ? 0 : ScaleOf(&baseline.steps[0]);
+    const bool updated = found == 2 * expected || 2 * found == expected;
     if (found == initial) {
-      return named({Name(Item::SCALER_SCALE, Fault::FAULT_RESET)},
+      std::vector<v1::FaultName> names = {
+          Name(Item::SCALER_SCALE, Fault::FAULT_RESET)};
+      if (updated) {
+        names.push_back(Name(Item::SCALER_SCALE, Fault::FAULT_SIDE_EFFECT));
+      }
+      return named(std::move(names),
                    absl::StrCat(values, ": the scale of step 1"));
     }
-    if (found == 2 * expected || 2 * found == expected) {
+    if (updated) {
       return named({Name(Item::SCALER_SCALE, Fault::FAULT_SIDE_EFFECT)},
                    absl::StrCat(values, ": the load updated the scaler"));
     }

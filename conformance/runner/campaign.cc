@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "conformance/runner/command_line.h"
 #include "conformance/runner/geometry.h"
@@ -132,7 +133,11 @@ class Campaign {
 
     std::vector<ProfilePlan> profiles = PlanProfiles(result_.description, base);
     RunBaselines(&profiles);
-    PlanCases(result_.description, {options_.seed, options_.kills}, &profiles);
+    // A case is the same whatever the budget: a chosen one is always planned.
+    const uint64_t kills = options_.only.empty()
+                               ? options_.kills
+                               : std::max<uint64_t>(options_.kills, 2000);
+    PlanCases(result_.description, {options_.seed, kills}, &profiles);
     AddControls(&profiles);
     for (const ProfilePlan& profile : profiles) *plan.add_profiles() = profile;
     absl::Status status = WriteJson(plan, options_.out + "/plan.json");
@@ -215,6 +220,19 @@ class Campaign {
     std::map<std::string, const v1::Geometry*> geometries;
     for (const ProfilePlan& profile : profiles) {
       geometries[profile.name()] = &profile.geometry();
+    }
+    for (const std::string& wanted : options_.only) {
+      const bool planned = std::any_of(
+          order.begin(), order.end(), [&wanted](const CasePlan* plan) {
+            return absl::StrCat(plan->profile(), "/", plan->name()) == wanted;
+          });
+      if (planned) continue;
+      CasePlan unknown;
+      const std::vector<std::string> parts =
+          absl::StrSplit(wanted, absl::MaxSplits('/', 1));
+      unknown.set_profile(parts[0]);
+      unknown.set_name(parts.size() > 1 ? parts[1] : "");
+      NotRun(unknown, "there is no such case");
     }
     progress_.SetCases(result_.record.cases_size() + order.size());
     seconds_left_ = 0;

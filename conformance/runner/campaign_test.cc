@@ -227,6 +227,25 @@ TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
   EXPECT_LE(result.record.tries(), 4);
 }
 
+TEST(Campaign, SaysWhenAChosenCaseDoesNotExist) {
+  CampaignOptions options = ScriptTestee(kRight);
+  options.only = {"default/no_such"};
+  const auto result = RunCampaign(options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->complete());
+  EXPECT_THAT(Summary(*result),
+              HasSubstr("default/no_such: there is no such case"));
+}
+
+TEST(Campaign, RunsAChosenCaseThatTheBudgetWouldLeaveOut) {
+  CampaignOptions options = ScriptTestee(kRight);
+  options.kills = 0;
+  options.only = {"default/random-002"};
+  const auto result = RunCampaign(options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->complete()) << Summary(*result);
+}
+
 TEST(Campaign, StopsWhenItsTimeIsOverAndListsWhatWasNotRun) {
   CampaignOptions options = ScriptTestee(kRight);
   options.time = absl::Seconds(2);

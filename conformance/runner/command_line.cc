@@ -74,10 +74,18 @@ std::vector<std::string> ResolveAgainst(const std::string& folder,
                                         std::vector<std::string> words) {
   for (size_t i = 0; i < words.size(); ++i) {
     std::string& word = words[i];
-    if (word.empty() || word[0] == '/' || word[0] == '-') continue;
-    if (i == 0 && !absl::StrContains(word, "/")) continue;
-    const std::string path = absl::StrCat(folder, "/", word);
-    if (access(path.c_str(), F_OK) == 0) word = path;
+    // The value of --flag=value, or the word itself.
+    size_t begin = 0;
+    if (!word.empty() && word[0] == '-') {
+      const size_t equals = word.find('=');
+      if (equals == std::string::npos) continue;
+      begin = equals + 1;
+    }
+    const std::string value = word.substr(begin);
+    if (value.empty() || value[0] == '/') continue;
+    if (i == 0 && !absl::StrContains(value, "/")) continue;
+    const std::string path = absl::StrCat(folder, "/", value);
+    if (access(path.c_str(), F_OK) == 0) word = word.substr(0, begin) + path;
   }
   return words;
 }

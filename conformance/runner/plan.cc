@@ -255,27 +255,41 @@ class ProfilePlanner {
   // Three kills in one epoch: what is wrong after a resume often shows only
   // when it was saved and resumed again.
   void SecondResume(size_t epoch) {
-    const std::string name = "second_resume";
     for (size_t i = 0; i < epochs_.size(); ++i) {
       // The wanted epoch first, then any that is long enough.
       const size_t at = (epoch + i) % epochs_.size();
       const std::vector<uint64_t> saves = SavesInside(geometry_, epochs_[at]);
       if (saves.size() < 2) continue;
-      Seeded random = For(name);
-      CasePlan plan = New(name, name, "resume twice and more inside an epoch");
-      const size_t first = random.Between(0, saves.size() - 2);
-      const size_t second = random.Between(first + 1, saves.size() - 1);
-      const uint64_t spacing = SaveSpacing(geometry_);
-      Add(&plan, KillAfterStep(BehindSave(saves[first], spacing, &random),
-                               random.Share()));
-      const uint64_t step = BehindSave(saves[second], spacing, &random);
-      Add(&plan, KillAfterStep(step, random.Share()));
-      // Once more without a save in between, when there is room.
-      Add(&plan,
-          KillAfterStep(std::min(step + 1, LastKillable()), random.Share()));
-      return Keep(plan);
+      return KillTwice(saves, SaveSpacing(geometry_), /*save_every=*/0);
     }
-    LeaveOut(name, name, "no epoch has two saves inside");
+    // No epoch has two saves inside: ask for more of them.
+    const Epoch& one = epochs_[epoch];
+    const uint64_t spacing = (one.last - one.first + 1) / 4;
+    std::vector<uint64_t> saves;
+    for (uint64_t save = spacing; spacing > 0 && save < one.last;
+         save += spacing) {
+      if (save >= one.first) saves.push_back(save);
+    }
+    if (saves.size() >= 2) return KillTwice(saves, spacing, spacing);
+    LeaveOut("second_resume", "second_resume",
+             "the epochs are too short for two saves");
+  }
+
+  // Kills behind two of the saves, and once more behind the second.
+  void KillTwice(const std::vector<uint64_t>& saves, uint64_t spacing,
+                 uint64_t save_every) {
+    const std::string name = "second_resume";
+    Seeded random = For(name);
+    CasePlan plan = New(name, name, "resume twice and more inside an epoch");
+    if (save_every > 0) plan.mutable_request()->set_save_every(save_every);
+    const size_t first = random.Between(0, saves.size() - 2);
+    const size_t second = random.Between(first + 1, saves.size() - 1);
+    Add(&plan, KillAfterStep(BehindSave(saves[first], spacing, &random),
+                             random.Share()));
+    const uint64_t step = BehindSave(saves[second], spacing, &random);
+    Add(&plan, KillAfterStep(step, random.Share()));
+    Add(&plan, KillAfterStep(step + 1, random.Share()));
+    Keep(plan);
   }
 
   void MidAccumulation() {
@@ -292,6 +306,26 @@ class ProfilePlanner {
             KillHeld(v1::P2, step, random.Between(0, kAccumulation - 2)));
       } else {
         Add(&plan, KillAfterStep(step, 0.25 + random.Share() * 0.5));
+      }
+      Keep(plan);
+    }
+    if (HasFeature(description_, "save_at_micro") && spacing > 0) {
+      // A checkpoint inside a step, and a kill before the one at its boundary.
+      const std::string name = "mid_accumulation_saved";
+      Seeded random = For(name);
+      CasePlan plan = New(name, "mid_accumulation",
+                          "resume from a checkpoint between two micro-steps");
+      const uint32_t micro = random.Between(1, kAccumulation - 1);
+      v1::Setting* setting = plan.mutable_request()->add_settings();
+      setting->set_name("save_at_micro");
+      setting->set_value(absl::StrCat(micro));
+      plan.mutable_request()->add_required_features("save_at_micro");
+      const uint64_t step = Save(&random);
+      if (HasHold(description_, v1::P2)) {
+        Add(&plan, KillHeld(v1::P2, step, micro));
+      } else {
+        // Its save is one of the boundary before, inside the step.
+        Add(&plan, KillAt(Kill::AFTER_COMMIT, step > 1 ? step - 1 : 1, 0));
       }
       Keep(plan);
     }

@@ -145,6 +145,16 @@ TEST_P(PlanOfSeed, C13_ResumesAtLeastTwiceInsideOneEpoch) {
   EXPECT_FALSE(plan.attempts(3).has_kill());
 }
 
+TEST_P(PlanOfSeed, C13_AsksForMoreSavesWhereAnEpochHasFewerThanTwo) {
+  const auto profiles =
+      Planned(Description(), T0(60, 20, 10), {uint64_t(GetParam()), 1000});
+  const CasePlan& plan = Find(profiles[0], "second_resume");
+  EXPECT_EQ(plan.request().save_every(), 5);
+  ASSERT_EQ(plan.attempts_size(), 4);
+  EXPECT_GT(plan.attempts(0).kill().step(), 20);
+  EXPECT_LT(plan.attempts(1).kill().step(), 40);
+}
+
 TEST_P(PlanOfSeed, StaysInsideItsBudget) {
   for (const uint64_t kills : {0, 1, 2, 5, 20, 60, 200}) {
     const auto profiles = Planned(Able(), T0(), {uint64_t(GetParam()), kills});
@@ -254,6 +264,21 @@ TEST(Plan, HoldsBetweenMicroStepsWhenTheTesteeCan) {
             Kill::AFTER_STEP);
   EXPECT_EQ(Find(timed[1], "mid_accumulation_term").attempts(0).kill().signal(),
             Kill::TERM);
+}
+
+TEST(Plan, C10_ResumesFromACheckpointInsideAStepWhenThereAreSuch) {
+  Description description = Able();
+  description.add_features("save_at_micro");
+  const auto profiles = Planned(description, T0(), {1, 1000});
+  const CasePlan& plan = Find(profiles[1], "mid_accumulation_saved");
+  EXPECT_EQ(plan.grid_point(), "mid_accumulation");
+  const v1::HoldAt& hold = plan.attempts(0).kill().hold();
+  EXPECT_EQ(hold.step() % 10, 0) << "a step whose boundary is saved";
+  ASSERT_EQ(plan.request().settings_size(), 1);
+  EXPECT_EQ(plan.request().settings(0).value(), std::to_string(hold.micro()))
+      << "after the checkpoint inside the step, before its boundary";
+  EXPECT_THAT(Names(Planned(Able(), T0(), {1, 1000})[1]),
+              Not(Contains("mid_accumulation_saved")));
 }
 
 TEST(Plan, PlacesOverflowsBeforeASaveAndBehindOne) {

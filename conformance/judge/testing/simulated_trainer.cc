@@ -241,7 +241,7 @@ class Attempt {
     for (int t = 0; t < kTensors; ++t) {
       if (t == kFrozenTensor && s->frozen) continue;
       for (float& g : gradients[t]) {
-        if (std::abs(g) > 4e5) overflow = true;
+        if (std::abs(g) > 4e6) overflow = true;
         if (!unscaled) g /= s->scale;
         g = static_cast<float>(Noisy(g));
         norm += static_cast<double>(g) * g;

@@ -55,7 +55,7 @@ struct Simulation {
   uint64_t accumulation = 1;
   bool sgd = false;
   double learning_rate = 0.05;
-  uint64_t growth_interval = 20;
+  uint64_t growth_interval = 12;
   std::vector<uint64_t> overflow = {50};
   // Relative rounding noise of losses and gradients, drawn from this seed; 0:
   // bitwise.
