@@ -73,9 +73,9 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
   if (one.attempts.empty()) return Plain(v1::NOT_RUN, one.record.reason());
   if (!Finished(one)) {
-    v1::Verdict verdict = Plain(
-        v1::FAIL, absl::StrCat("the uninterrupted run did not finish: ",
-                               one.attempts.back().record.detail()));
+    v1::Verdict verdict =
+        Plain(v1::FAIL, absl::StrCat("the uninterrupted run did not finish: ",
+                                     one.attempts.back().record.detail()));
     *verdict.add_findings() = MakeFinding(
         {Name(Item::RUN, Fault::FAULT_FAILED)}, v1::Finding::LINEAGE, 1, 0,
         "process", one.attempts.back().record.detail());
@@ -100,8 +100,9 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
     verdict.set_outcome(v1::PASS);
     verdict.set_summary(
         runs < 2 ? "finished"
-                 : absl::StrCat(runs, " uninterrupted runs are equal to the "
-                                      "last bit"));
+                 : absl::StrCat(runs,
+                                " uninterrupted runs are equal to the "
+                                "last bit"));
     return verdict;
   }
   std::vector<std::string> channels;
@@ -124,8 +125,7 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   }
   // A testee that refuses the edited checkpoint has noticed: nothing is lost
   // in silence.
-  if (one.attempts.back().record.outcome() ==
-      v1::OUTCOME_CHECKPOINT_REJECTED) {
+  if (one.attempts.back().record.outcome() == v1::OUTCOME_CHECKPOINT_REJECTED) {
     return Plain(v1::PASS, absl::StrCat("the testee refuses a checkpoint that "
                                         "lost ",
                                         one.plan.control()));
@@ -136,10 +136,9 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   evidence.controls[0].lineage = ToLineage(one);
   const Context context = MakeContext(evidence);
   const std::vector<v1::Power> powers = MeasurePower(context);
-  v1::Verdict verdict =
-      Plain(powers[0].status() == v1::Power::SHOWN ? v1::PASS
-                                                   : v1::INCONCLUSIVE,
-            powers[0].text());
+  v1::Verdict verdict = Plain(
+      powers[0].status() == v1::Power::SHOWN ? v1::PASS : v1::INCONCLUSIVE,
+      powers[0].text());
   *verdict.add_power() = powers[0];
   return verdict;
 }
@@ -147,17 +146,16 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
 v1::Verdict JudgeSubject(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
   if (one.attempts.empty()) {
-    return Plain(v1::NOT_RUN, one.record.reason().empty()
-                                  ? "not run"
-                                  : one.record.reason());
+    return Plain(v1::NOT_RUN,
+                 one.record.reason().empty() ? "not run" : one.record.reason());
   }
   v1::Verdict verdict = Judge(EvidenceForCase(files, one));
   if (verdict.outcome() == v1::PASS && !one.record.complete()) {
     verdict.set_outcome(v1::INCONCLUSIVE);
-    verdict.set_summary(absl::StrCat(
-        "not as planned: ",
-        one.record.reason().empty() ? "the runner gives no reason"
-                                    : one.record.reason()));
+    verdict.set_summary(
+        absl::StrCat("not as planned: ", one.record.reason().empty()
+                                             ? "the runner gives no reason"
+                                             : one.record.reason()));
   }
   return verdict;
 }
@@ -190,9 +188,9 @@ AttemptEvidence ToEvidence(const AttemptFiles& attempt) {
     case v1::OUTCOME_UNKNOWN_EXIT_CODE:
       break;
     default:
-      evidence.misbehaved =
-          record.detail().empty() ? v1::Outcome_Name(record.outcome())
-                                  : record.detail();
+      evidence.misbehaved = record.detail().empty()
+                                ? v1::Outcome_Name(record.outcome())
+                                : record.detail();
   }
   return evidence;
 }

@@ -76,6 +76,7 @@ TEST(ChunkDigest, LengthIsPartOfTheRoot) {
   EXPECT_NE(RootOf(""), RootOf(std::string(1, '\0')));
 }
 
+// Rules: VALUE-2
 TEST(CanonicalHasher, IsXxh3OfTheSequence) {
   CanonicalHasher hasher;
   hasher.Number(0x0102);

@@ -103,6 +103,7 @@ class CrashV2Test : public ::testing::Test {
   uint64_t states_ = 0;
 };
 
+// Rules: COMMIT-6
 TEST_F(CrashV2Test, C28_SaveLeavesThePreviousOrTheNewCheckpoint) {
   UnsyncedFileSystem files;
   auto store = Open(&files);

@@ -119,6 +119,7 @@ TEST_F(DamageV2Test, C26_EveryMissingFileIsRefused) {
   EXPECT_EQ(RefusalOf(Verify()), Refusal::CORRUPT);
 }
 
+// Rules: DIGEST-4
 TEST_F(DamageV2Test, C26_DamageIsLocatedByTensorAndBytes) {
   Snapshot snapshot = SmallestSnapshotV2();
   std::string bytes(300'000, '\0');

