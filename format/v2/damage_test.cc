@@ -207,6 +207,7 @@ TEST(DamageV2RealTest, C36_LinksAndPipesAreRefusedAndNotFollowed) {
   EXPECT_TRUE(ReadCheckpoint(folder).ok());
 }
 
+// Rules: FOLD-5
 TEST(DamageV2RealTest, PruneDoesNotHurtAReader) {
   const std::string run = FreshTestFolder();
   CheckpointStore::Options options;

@@ -159,6 +159,7 @@ TEST(SaveV2, C35_ViewsAreStoredAsWhatTheyShow) {
   EXPECT_THAT(got, ElementsAre(2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23));
 }
 
+// Rules: TABLE-8
 TEST(SaveV2, C37_PartialOverlapIsRefusedByName) {
   std::vector<float> storage(10);
   Snapshot snapshot = FullSnapshot(60);
