@@ -2,9 +2,12 @@
 //
 //   RUN/
 //     lock                    held by the one process that trains or prunes
+//     lock.claim/             who that is, where flock does not work
 //     latest                  hint: name of the newest checkpoint
 //     step-000000000060/      a committed checkpoint
 //       manifest.ckpt
+//       shard-0000-0000.bin   tensors (format major 2)
+//       shard-0000-0000.bin.digests
 //     .tmp-*                  a save that did not finish; ignored, swept
 //     .trash-*                a prune that did not finish; ignored, swept
 //     abandoned/<attempt>/    what lay beyond the checkpoint resumed from
@@ -43,28 +46,48 @@
 #include "absl/strings/string_view.h"
 #include "format/io/file_system.h"
 #include "format/snapshot.h"
+#include "format/version.h"
 
 namespace reprise {
 
 // A committed checkpoint that was read and verified whole.
 struct LoadedCheckpoint {
   std::string path;  // folder, absolute or as the store's path was given
-  uint32_t format_major = 0;    // 1
+  uint32_t format_major = 0;    // 1 or 2
   std::string manifest_digest;  // 16 bytes
+  std::string value_digest;     // 16 bytes; empty for major 1
   Snapshot snapshot;
 };
 
-// Reads and verifies the checkpoint folder `path`. Errors carry a Refusal
-// (format/refusal.h).
+// Reads and verifies the checkpoint folder `path`, of any version, with up to
+// `threads` threads. Errors carry a Refusal (format/refusal.h).
 absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(
-    const std::string& path, FileSystem* file_system = FileSystem::Real());
+    const std::string& path, FileSystem* file_system = FileSystem::Real(),
+    int threads = 2);
+
+// Checks every byte of the checkpoint folder `path` without keeping tensors in
+// memory; of version 2 also the digest files and that nothing else is there.
+absl::Status VerifyCheckpoint(const std::string& path,
+                              FileSystem* file_system = FileSystem::Real(),
+                              int threads = 2);
 
 class CheckpointStore {
  public:
   struct Options {
     // Newest checkpoints to keep; at least 1. Only verified ones count.
     int keep_last = 3;
+    // Major version that Save writes: 1 (one file, at most 2 GiB) or 2.
+    uint32_t format_major = kV1Major;
+    // Threads that write, read and digest tensors of major 2; at least 1.
+    int threads = 2;
+    // A shard of major 2 is full when it has this many bytes; at least 1.
+    uint64_t shard_bytes = uint64_t{1} << 32;
     FileSystem* file_system = FileSystem::Real();
+    // Where flock does not work: also takes over a lock whose holder ran on
+    // another host or in another container, so that nobody can see from here
+    // whether it still runs. Only for somebody who knows that it has ended; two
+    // trainers in one run folder destroy each other's checkpoints.
+    bool take_foreign_lock = false;
   };
 
   // What was found and not used, and why.
@@ -120,12 +143,22 @@ class CheckpointStore {
   absl::StatusOr<uint64_t> NextAttempt(
       const std::optional<LoadedCheckpoint>& newest);
 
-  // Commits `snapshot` durably as step-%012d; returns its manifest digest
-  // (16 bytes). On error the run folder holds what it held before, and calling
-  // again writes new files from memory. Errors, before the first byte is
-  // written: MISSING_ITEM, INVALID_VALUE (also when a checkpoint of that or a
-  // later step is there), LIMIT, MISMATCH (another run's snapshot); then IO.
+  // Commits `snapshot` durably as step-%012d (step-%012d-micro-%04d between
+  // micro-steps), in the format that the options say; returns its manifest
+  // digest (16 bytes). On error the run folder holds what it held before, and
+  // calling again writes new files from memory. Errors, before the first byte
+  // is written: MISSING_ITEM, INVALID_VALUE (also when a checkpoint of that or
+  // a later step is there), LIMIT, MISMATCH (another run's snapshot); then IO.
   absl::StatusOr<std::string> Save(const Snapshot& snapshot);
+
+  // A save of major 2 that several processes take part in; see
+  // format/v2/shared_save.h. BeginShared makes the folder that all of them
+  // write to; CommitShared commits what they reported, and returns the manifest
+  // digest. On error the folder is gone and a later save begins anew. Errors:
+  // those of Save; MISSING_ITEM naming a tensor that nobody wrote; MISMATCH.
+  absl::StatusOr<std::string> BeginShared(uint64_t step, uint32_t micro);
+  absl::StatusOr<std::string> CommitShared(
+      const Snapshot& snapshot, const std::vector<std::string>& reports);
 
   // Newest checkpoints that Prune keeps from now on. REQUIRES: at least 1.
   void set_keep_last(int keep_last);

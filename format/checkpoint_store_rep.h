@@ -42,6 +42,13 @@ struct CheckpointStore::Rep {
   absl::StatusOr<std::vector<NamedEntry>> Entries() const;
   // Reads and verifies; remembers success.
   absl::StatusOr<LoadedCheckpoint> Read(const std::string& name);
+  // Whether a checkpoint of that run and position may be added.
+  absl::Status CheckMaySave(const Snapshot& snapshot) const;
+  // Encode and commit in one format; return the manifest's digest.
+  absl::StatusOr<std::string> SaveV1(const std::string& name,
+                                     const Snapshot& snapshot);
+  absl::StatusOr<std::string> SaveV2(const std::string& name,
+                                     const Snapshot& snapshot);
   // Moves `names` to abandoned/<attempt>/ durably, in that order.
   absl::Status Abandon(uint64_t attempt, const std::vector<std::string>& names);
   // Updates the hint; a failure is only a notice, as nobody trusts it.

@@ -96,7 +96,8 @@ absl::StatusOr<std::vector<std::string>> CheckpointStore::ResumeFrom(
   absl::Status status = CheckAttempt(attempt);
   if (!status.ok()) return status;
   const std::string chosen = BaseName(checkpoint.path);
-  const CheckpointPosition position{checkpoint.snapshot.step, std::nullopt};
+  const CheckpointPosition position =
+      PositionOf(checkpoint.snapshot.step, checkpoint.snapshot.micro_step());
   absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   // Newest first: when this is interrupted, what is left is without a gap.

@@ -220,6 +220,14 @@ class RealFileSystem : public FileSystem {
     return absl::OkStatus();
   }
 
+  absl::Status Link(const std::string& from, const std::string& to) override {
+    // Symbolic links are not followed.
+    if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) != 0) {
+      return IoError(errno, absl::StrCat("link ", from, " to"), to);
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Unlink(const std::string& path) override {
     if (unlink(path.c_str()) != 0) return IoError(errno, "remove", path);
     return absl::OkStatus();

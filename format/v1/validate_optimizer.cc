@@ -1,7 +1,9 @@
 // The optimizer's rules: state belongs to names, and "nothing yet" is not
 // "missing".
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 

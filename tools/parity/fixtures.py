@@ -3,9 +3,9 @@
 
 Run by tools/parity/run.sh, which brings a Python with the pinned torch. Every
 number is written as the hexadecimal digits of its bits. The instruction set is
-fixed to LibTorch's portable one, so that the elementwise fixtures hold on every
-x86-64 machine; the model fixtures also depend on the matrix kernels that the
-CPU selects, so they say on which one they were recorded.
+fixed to LibTorch's portable one; the square root and the matrix kernels still
+depend on the CPU model, so the model fixtures say on which one all of them were
+recorded.
 """
 
 import os

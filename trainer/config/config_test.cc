@@ -43,6 +43,7 @@ std::string Value(const TrainerConfig& config, const std::string& path) {
 
 // --- The schema itself.
 
+// Rules: CONF-1
 TEST(ConfigSchema, EveryFieldHasAResumeRule) {
   EXPECT_GE(AllConfigFields().size(), 32u);
   for (const ConfigFieldRef& ref : AllConfigFields()) {
@@ -443,6 +444,7 @@ TEST(MergeForResume, TakesTheCheckpointsValues) {
   EXPECT_TRUE(merged->changes.empty());
 }
 
+// Rules: CONF-2
 TEST(MergeForResume, C22_ExplicitOverrideChangesThatFieldOnlyAndIsListed) {
   TrainerConfig stored = Resolve(With({{"optimizer.lr", "0.01"},
                                        {"optimizer.beta1", "0.8"},
@@ -480,6 +482,7 @@ TEST(MergeForResume, C15_RefusesEveryFieldThatMustMatchWithBothValues) {
             "\n  run.seed: the checkpoint has 1, asked for 2");
 }
 
+// Rules: CONF-2
 TEST(MergeForResume, RulesHoldForEveryFieldOfTheSchema) {
   TrainerConfig defaults = Defaults();
   for (const ConfigFieldRef& ref : AllConfigFields()) {

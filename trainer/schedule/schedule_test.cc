@@ -23,7 +23,8 @@ WarmupCosine Make(uint64_t warmup, uint64_t horizon, double final_fraction) {
   return WarmupCosine::Create({warmup, horizon, final_fraction}).value();
 }
 
-TEST(WarmupCosine, AgreesWithReleasedVectorsInEveryBit) {
+// Rules: SCHED-1
+TEST(WarmupCosineV1, AgreesWithReleasedVectorsInEveryBit) {
   for (const auto& row : ReadVectors("warmup-cosine-v1")) {
     WarmupCosine schedule =
         Make(std::stoull(row[0]), std::stoull(row[1]), FromBits(row[2]));
@@ -45,6 +46,7 @@ TEST(WarmupCosine, FollowsTheClosedForm) {
   }
 }
 
+// Rules: SCHED-1
 TEST(WarmupCosine, WarmsUpLinearlyFromOneShare) {
   WarmupCosine schedule = Make(4, 100, 0);
   EXPECT_EQ(schedule.Fraction(0), 0.25);
@@ -59,6 +61,7 @@ TEST(WarmupCosine, WithoutWarmupStartsAtTheTop) {
   EXPECT_EQ(Make(0, 10, 0.5).Fraction(0), 1.0);
 }
 
+// Rules: SCHED-1
 TEST(WarmupCosine, HoldsTheFinalFractionFromTheHorizonOn) {
   WarmupCosine schedule = Make(2, 10, 0.125);
   EXPECT_GT(schedule.Fraction(9), 0.125);

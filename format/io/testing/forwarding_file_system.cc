@@ -124,6 +124,12 @@ absl::Status ForwardingFileSystem::Rename(const std::string& from,
   return status.ok() ? target_->Rename(from, to) : status;
 }
 
+absl::Status ForwardingFileSystem::Link(const std::string& from,
+                                        const std::string& to) {
+  absl::Status status = Before({"Link", from, to, 0, nullptr});
+  return status.ok() ? target_->Link(from, to) : status;
+}
+
 absl::Status ForwardingFileSystem::Unlink(const std::string& path) {
   absl::Status status = Before({"Unlink", path, "", 0, nullptr});
   return status.ok() ? target_->Unlink(path) : status;

@@ -1,0 +1,105 @@
+// The judge beside a real process: the fake trainer, right, noisy and terse,
+// killed at random. No clean run may be accused.
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "conformance/judge/judge.h"
+#include "conformance/judge/testing/fake_driver.h"
+#include "gtest/gtest.h"
+
+namespace reprise::conformance {
+namespace {
+
+using testing::FakeDriver;
+using testing::KillAfterStep;
+using testing::KillAt;
+
+v1::RunRequest Request(const std::string& workload) {
+  v1::RunRequest request;
+  request.set_workload(workload);
+  request.set_steps(workload == "T1" ? 75 : 120);
+  if (workload == "T3") request.add_inject_overflow(50);
+  return request;
+}
+
+std::string Describe(const v1::Verdict& verdict) {
+  std::string text = verdict.summary() + "\n";
+  for (const v1::Finding& finding : verdict.findings()) {
+    text += "  attempt " + std::to_string(finding.attempt()) + " " +
+            finding.channel() + ": " + finding.evidence() + "\n";
+  }
+  for (const std::string& note : verdict.notes()) {
+    text += "  note: " + note + "\n";
+  }
+  return text;
+}
+
+uint64_t Seed() {
+  const char* text = std::getenv("REPRISE_SEED");
+  const uint64_t seed = text != nullptr
+                            ? std::strtoull(text, nullptr, 10)
+                            : static_cast<uint64_t>(std::random_device{}());
+  std::cout << "replay with --test_env=REPRISE_SEED=" << seed << "\n";
+  return seed;
+}
+
+// 2 or 3 kills somewhere in the run.
+std::vector<KillAt> RandomKills(std::mt19937_64* random, uint64_t steps) {
+  std::vector<KillAt> kills;
+  uint64_t step = 0;
+  const size_t count = 2 + (*random)() % 2;
+  for (size_t i = 0; i < count; ++i) {
+    step += 11 + (*random)() % (steps / 3 - 11);
+    if (step < steps) kills.push_back(KillAfterStep(step));
+  }
+  return kills;
+}
+
+// `runs` clean runs of each workload; gives the number of accusations.
+int CountAlarms(const std::vector<std::string>& workloads, int runs, bool noisy,
+                bool quiet, v1::VerdictOutcome expected) {
+  std::mt19937_64 random(Seed());
+  int alarms = 0;
+  for (const std::string& workload : workloads) {
+    Evidence evidence;
+    evidence.request = Request(workload);
+    const uint64_t steps = evidence.request.steps();
+    evidence.description.set_determinism(noisy ? v1::ROUNDING : v1::EXACT);
+    FakeDriver driver(evidence.request, nullptr, noisy, quiet);
+    for (int i = 0; i < (noisy ? 3 : 2); ++i) {
+      evidence.baselines.push_back(driver.Run({}));
+    }
+    for (int run = 0; run < runs; ++run) {
+      evidence.subject = driver.Run(RandomKills(&random, steps));
+      const v1::Verdict verdict = Judge(evidence);
+      alarms += verdict.outcome() == v1::FAIL;
+      EXPECT_EQ(verdict.outcome(), expected)
+          << workload << " run " << run << ": " << Describe(verdict);
+    }
+  }
+  return alarms;
+}
+
+TEST(FakeClean, C39_IsNeverAccusedWhenRight) {
+  const int alarms = CountAlarms(
+      {"T0", "T1", "T2", "T3", "T0.sgd", "T0.plateau", "T0.half", "T0.frozen"},
+      25, false, false, v1::PASS);
+  std::cout << "false alarms: " << alarms << " / 200 clean runs\n";
+}
+
+TEST(FakeClean, C39_M60_IsNeverAccusedWhenOnlyNoisy) {
+  const int alarms =
+      CountAlarms({"T0", "T1", "T2", "T3"}, 10, true, false, v1::PASS);
+  std::cout << "false alarms: " << alarms << " / 40 noisy clean runs\n";
+}
+
+TEST(FakeClean, IsNeverAccusedWhenTerse) {
+  const int alarms = CountAlarms({"T0", "T1"}, 10, false, true, v1::PASS);
+  std::cout << "false alarms: " << alarms << " / 20 terse clean runs\n";
+}
+
+}  // namespace
+}  // namespace reprise::conformance

@@ -1,0 +1,621 @@
+#include "conformance/judge/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "conformance/judge/causes.h"
+#include "conformance/judge/context.h"
+#include "conformance/judge/curves.h"
+#include "conformance/judge/digest_attribution.h"
+#include "conformance/judge/lineage.h"
+#include "conformance/judge/power.h"
+
+namespace reprise::conformance {
+namespace {
+
+// Causes named at one resume, at most: beyond it the evidence is chaos.
+constexpr int kMaxCauses = 16;
+
+bool Names(const v1::Finding& finding, Item item) {
+  return std::any_of(
+      finding.names().begin(), finding.names().end(),
+      [item](const v1::FaultName& name) { return name.item() == item; });
+}
+
+bool NamesAny(const std::vector<v1::Finding>& findings,
+              std::initializer_list<Item> items) {
+  for (const v1::Finding& finding : findings) {
+    for (Item item : items) {
+      if (Names(finding, item)) return true;
+    }
+  }
+  return false;
+}
+
+class Judgement {
+ public:
+  explicit Judgement(const Evidence& evidence)
+      : evidence_(evidence), context_(MakeContext(evidence)) {}
+
+  v1::Verdict Decide() {
+    if (evidence_.subject.attempts.empty()) {
+      verdict_.set_outcome(v1::NOT_RUN);
+      verdict_.set_summary("not run");
+      return std::move(verdict_);
+    }
+    lineage_ = CheckLineage(context_, evidence_.subject);
+    for (const std::string& note : lineage_.notes) verdict_.add_notes(note);
+    if (lineage_.outcome.has_value()) {
+      verdict_.set_outcome(*lineage_.outcome);
+      verdict_.set_summary(absl::StrJoin(lineage_.notes, "; "));
+      return std::move(verdict_);
+    }
+    for (size_t i = 0; i < lineage_.attempts.size(); ++i) JudgeAttempt(i);
+    for (const v1::Finding& finding : lineage_.findings) {
+      if (finding.attempt() > lineage_.attempts.size() ||
+          !lineage_.attempts[finding.attempt() - 1].started) {
+        findings_.push_back(finding);
+      }
+    }
+    Tidy();
+    UseControls();
+    for (v1::Finding& finding : findings_) {
+      *verdict_.add_findings() = std::move(finding);
+    }
+    FillTolerances();
+    FillCurves();
+    Conclude();
+    return std::move(verdict_);
+  }
+
+ private:
+  void JudgeAttempt(size_t i) {
+    const Timeline& attempt = lineage_.attempts[i];
+    const Resume& resume = lineage_.resumes[i];
+    if (!attempt.started) return;
+    const std::vector<v1::Finding> before = findings_;
+    std::vector<v1::Finding> here;
+    for (const v1::Finding& finding : lineage_.findings) {
+      if (finding.attempt() == i + 1) here.push_back(finding);
+    }
+    DigestResult digests = AttributeDigests(context_, lineage_, i);
+    const bool other_source = NamesAny(here, {Item::SOURCE}) && !resume.fresh;
+    for (const auto& [item, faults] : digests.admits) {
+      admits_[item][i + 1] = faults;
+    }
+    for (v1::Finding& finding : digests.findings) {
+      // An older checkpoint explains every item in it.
+      if (other_source && finding.channel() == "digest after load") continue;
+      here.push_back(std::move(finding));
+    }
+
+    Comparison comparison(context_, lineage_, i);
+    comparison.excluded.insert(digests.verified.begin(),
+                               digests.verified.end());
+    comparison.initial_known = digests.initial_known;
+    if (i == 0) {
+      JudgeFirst(comparison);
+    } else {
+      // What rests although it must move, whatever else is wrong; then the
+      // curves; then what rests and could have moved.
+      AddSticky(i, true, before, &here);
+      NameCurves(comparison, digests.unknown_tensors, before, &here);
+      NameRest(comparison, digests.unknown_tensors, &here);
+      AddSticky(i, false, before, &here);
+    }
+    findings_.insert(findings_.end(), here.begin(), here.end());
+
+    records_ += attempt.steps.size() + attempt.evaluations.size();
+    if (i == 0) return;
+    v1::ResumePoint& point = *verdict_.add_resumes();
+    point.set_attempt(i + 1);
+    point.set_resumed_step(resume.step);
+    point.set_replayed_steps(comparison.replayed());
+    point.set_baseline_steps(comparison.against_baseline());
+    point.set_killed_after_step(lineage_.attempts[i - 1].last_step());
+    const AttemptEvidence& ended = evidence_.subject.attempts[i - 1];
+    point.set_how(
+        ended.signal == 9    ? "SIGKILL"
+        : ended.signal == 15 ? "SIGTERM"
+        : ended.signal != 0
+            ? absl::StrCat("signal ", ended.signal)
+            : absl::StrCat("exit status ", ended.exit_code.value_or(-1)));
+  }
+
+  void AddSticky(size_t i, bool always_moving,
+                 const std::vector<v1::Finding>& before,
+                 std::vector<v1::Finding>* here) {
+    std::vector<v1::Finding> known = before;
+    known.insert(known.end(), here->begin(), here->end());
+    for (v1::Finding& finding :
+         AttributeSaves(context_, lineage_, i, known, always_moving)) {
+      here->push_back(std::move(finding));
+    }
+  }
+
+  // Before the first kill nothing was resumed: a difference there says that
+  // equal runs of this testee are further apart than the baselines showed.
+  void JudgeFirst(const Comparison& comparison) {
+    for (const auto& [channel, step] : comparison.FindOnsets(1)) {
+      first_differs_ = absl::StrCat(
+          "the first attempt, which resumed nothing, differs from the ",
+          "uninterrupted run in ", ChannelText(channel), " at step ", step);
+      return;
+    }
+  }
+
+  bool Explained(const Comparison& comparison, Channel channel, uint64_t step,
+                 const Onsets& onsets, const std::vector<v1::Finding>& before,
+                 const std::vector<v1::Finding>& here) const {
+    for (const v1::Finding& finding : here) {
+      for (const v1::FaultName& name : finding.names()) {
+        if (Explains(name.item(), name.fault(), comparison.first(), channel,
+                     step, onsets)) {
+          return true;
+        }
+      }
+    }
+    if (comparison.IsReplay(step)) return false;
+    // What earlier resumes lost is still lost; how soon no longer matters.
+    Onsets everywhere;
+    for (Channel c : kChannels) everywhere[c] = 0;
+    for (const v1::Finding& finding : before) {
+      for (const v1::FaultName& name : finding.names()) {
+        if (Explains(name.item(), name.fault(), 0, channel, step, everywhere))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  // The earliest difference that no cause named so far explains.
+  std::optional<Unexplained> NextUnexplained(
+      const Comparison& comparison, const Onsets& onsets,
+      const std::vector<v1::Finding>& before,
+      const std::vector<v1::Finding>& here) const {
+    std::optional<Unexplained> next;
+    for (Channel channel : kChannels) {
+      for (uint64_t step : comparison.Steps(channel)) {
+        if (next.has_value() && step >= next->step) break;
+        if (!comparison.Differs(channel, step)) continue;
+        if (Explained(comparison, channel, step, onsets, before, here)) {
+          continue;
+        }
+        next = Unexplained{channel, step};
+        break;
+      }
+    }
+    return next;
+  }
+
+  void NameCurves(const Comparison& comparison, const std::set<Item>& unknown,
+                  const std::vector<v1::Finding>& before,
+                  std::vector<v1::Finding>* here) {
+    const Onsets onsets = comparison.FindOnsets(comparison.first());
+    CheckSamples(comparison, onsets, unknown, here);
+    std::optional<Unexplained> last;
+    for (int cause = 0; cause < kMaxCauses; ++cause) {
+      const std::optional<Unexplained> next =
+          NextUnexplained(comparison, onsets, before, *here);
+      if (!next.has_value()) return;
+      if (last.has_value() && last->channel == next->channel &&
+          last->step == next->step) {
+        // Its own cause does not explain it: say so and stop.
+        verdict_.add_notes(absl::StrCat(
+            "attempt ", comparison.number(), ": ", ChannelText(next->channel),
+            " at step ", next->step, " has no further explanation"));
+        return;
+      }
+      last = next;
+      for (v1::Finding& finding :
+           Attribute(comparison, *next, onsets, unknown)) {
+        here->push_back(std::move(finding));
+      }
+    }
+  }
+
+  // A cursor that digests found wrong predicts the samples: other ones have a
+  // cause of their own.
+  void CheckSamples(const Comparison& comparison, const Onsets& onsets,
+                    const std::set<Item>& unknown,
+                    std::vector<v1::Finding>* here) {
+    auto onset = onsets.find(Channel::kIds);
+    if (onset == onsets.end() || onset->second != comparison.first() ||
+        NamesAny(*here, {Item::SAMPLER_SEED, Item::SAMPLER_ALGORITHM,
+                         Item::SAMPLER_ORDER, Item::RNG_DATA,
+                         Item::DATA_FINGERPRINT, Item::DATA_BATCH})) {
+      return;
+    }
+    for (size_t i = 0; i < here->size(); ++i) {
+      const v1::Finding& finding = (*here)[i];
+      if (finding.ground() != v1::Finding::DIGEST ||
+          !Names(finding, Item::SAMPLER_CURSOR)) {
+        continue;
+      }
+      auto cursor =
+          comparison.attempt().before_forward.find(Item::SAMPLER_CURSOR);
+      uint64_t position = 0;
+      if (cursor == comparison.attempt().before_forward.end() ||
+          !absl::SimpleAtoi(cursor->second.value(), &position) ||
+          SamplesStartAt(comparison, position).value_or(true)) {
+        return;
+      }
+      // The epoch starts again in another order: a position in an order that
+      // is no longer there is nothing to name.
+      if (finding.names(0).fault() == Fault::FAULT_RESET) {
+        here->erase(here->begin() + i);
+      }
+      for (v1::Finding& other :
+           Attribute(comparison, {Channel::kIds, comparison.first()}, onsets,
+                     unknown)) {
+        here->push_back(std::move(other));
+      }
+      return;
+    }
+  }
+
+  // Tensors that digests found wrong and no curve could name.
+  void NameRest(const Comparison& comparison, const std::set<Item>& unknown,
+                std::vector<v1::Finding>* here) {
+    for (Item item : unknown) {
+      if (NamesAny(*here, {item, Item::SNAPSHOT, Item::RUN, Item::GENERATION,
+                           Item::SOURCE})) {
+        continue;
+      }
+      if (item == Item::OPTIM_MOMENTS &&
+          NamesAny(*here, {Item::OPTIM_IDENTITY})) {
+        continue;
+      }
+      const bool fresh =
+          !comparison.initial_known && item != Item::MODEL_PARAMS;
+      here->push_back(MakeFinding(
+          {Name(item, fresh ? Fault::FAULT_RESET : Fault::FAULT_CHANGED)},
+          v1::Finding::DIGEST, comparison.number(), comparison.first(),
+          "digest after load",
+          absl::StrCat(reprise::TextOf(item),
+                       " is not what was saved and matches no known step")));
+    }
+  }
+
+  // One finding for each name; those that a better one covers go.
+  void Tidy() {
+    SettleAdmitted();
+    std::vector<v1::Finding> kept;
+    // Sharp ones first, in order of appearance.
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const v1::Finding& a, const v1::Finding& b) {
+                       return (a.names_size() > 1) < (b.names_size() > 1);
+                     });
+    for (v1::Finding& finding : findings_) {
+      bool merged = false;
+      for (v1::Finding& known : kept) {
+        const bool same = NamesText(known) == NamesText(finding);
+        bool covered = false;
+        if (finding.names_size() > 1) {
+          for (const v1::FaultName& name : known.names()) {
+            covered |= Names(finding, name.item());
+          }
+        }
+        if (!same && !covered) continue;
+        if (finding.attempt() != known.attempt() &&
+            std::find(known.again_in_attempts().begin(),
+                      known.again_in_attempts().end(),
+                      finding.attempt()) == known.again_in_attempts().end()) {
+          known.add_again_in_attempts(finding.attempt());
+        }
+        merged = true;
+        break;
+      }
+      if (!merged) kept.push_back(std::move(finding));
+    }
+    findings_ = std::move(kept);
+    // Parts that follow from a whole, in whichever resume it was seen.
+    if (NamesAny(findings_, {Item::OPTIM_DTYPE})) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::OPTIM_MOMENTS;
+      });
+    }
+    if (NamesAny(findings_, {Item::DATA_FINGERPRINT, Item::DATA_BATCH,
+                             Item::SAMPLER_SEED})) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::SAMPLER_ORDER;
+      });
+    }
+    // Checkpoints that were said to be durable and are not there cannot have
+    // been passed over.
+    if (NamesAny(findings_, {Item::SAVE})) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::SOURCE &&
+               name.fault() == Fault::FAULT_STALE;
+      });
+    }
+    if (std::any_of(findings_.begin(), findings_.end(),
+                    [](const v1::Finding& finding) {
+                      return finding.names_size() == 1 &&
+                             finding.names(0).fault() == Fault::FAULT_NONFINITE;
+                    })) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::RUN &&
+               name.fault() != Fault::FAULT_NONFINITE;
+      });
+    }
+    // Ends that other names explain.
+    const bool moved_end =
+        NamesAny(findings_, {Item::COUNTERS_STEP, Item::EARLY_STOP, Item::BEST,
+                             Item::DATA_BATCH, Item::DATA_FINGERPRINT}) ||
+        std::any_of(findings_.begin(), findings_.end(),
+                    [](const v1::Finding& finding) {
+                      return finding.names_size() == 1 &&
+                             finding.names(0).fault() == Fault::FAULT_EPOCH_END;
+                    });
+    // A run that stops early by a rule ends elsewhere when its losses do.
+    const bool by_rule =
+        !context_.baselines.empty() && context_.workload.planned_steps != 0 &&
+        context_.baselines[0].last_step() < context_.workload.planned_steps &&
+        std::any_of(findings_.begin(), findings_.end(),
+                    [](const v1::Finding& finding) {
+                      return finding.ground() != v1::Finding::LINEAGE;
+                    });
+    if (moved_end || by_rule) {
+      Drop([](const v1::FaultName& name) {
+        return name.item() == Item::RUN &&
+               (name.fault() == Fault::FAULT_SHORT ||
+                name.fault() == Fault::FAULT_CHANGED);
+      });
+    }
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const v1::Finding& a, const v1::Finding& b) {
+                       return std::make_pair(a.attempt(), a.onset_step()) <
+                              std::make_pair(b.attempt(), b.onset_step());
+                     });
+  }
+
+  // An item whose value admits several faults at one resume and others at the
+  // next has the one that all of them admit.
+  void SettleAdmitted() {
+    for (const auto& [item, admitted] : admits_) {
+      std::optional<std::set<Fault>> common;
+      auto meet = [&common](const std::set<Fault>& faults) {
+        if (!common.has_value()) {
+          common = faults;
+          return;
+        }
+        std::set<Fault> both;
+        std::set_intersection(common->begin(), common->end(), faults.begin(),
+                              faults.end(), std::inserter(both, both.end()));
+        common = both;
+      };
+      std::vector<v1::Finding*> named;
+      for (v1::Finding& finding : findings_) {
+        if (finding.ground() != v1::Finding::DIGEST ||
+            finding.names(0).item() != item) {
+          continue;
+        }
+        named.push_back(&finding);
+        auto here = admitted.find(finding.attempt());
+        meet(here != admitted.end()
+                 ? here->second
+                 : std::set<Fault>{finding.names(0).fault()});
+      }
+      if (!common.has_value() || common->size() != 1 || named.size() < 2) {
+        continue;
+      }
+      for (v1::Finding* finding : named) {
+        finding->clear_names();
+        *finding->add_names() = Name(item, *common->begin());
+      }
+    }
+  }
+
+  template <typename F>
+  void Drop(F condition) {
+    findings_.erase(std::remove_if(findings_.begin(), findings_.end(),
+                                   [&](const v1::Finding& finding) {
+                                     return finding.names_size() == 1 &&
+                                            condition(finding.names(0));
+                                   }),
+                    findings_.end());
+  }
+
+  void UseControls() {
+    for (v1::Power& power : MeasurePower(context_)) {
+      *verdict_.add_power() = std::move(power);
+    }
+    for (const std::string& control : EqualControls(context_, lineage_)) {
+      if (control == "weights-only") {
+        verdict_.add_notes(
+            "the resumed run equals the control that kept nothing but the "
+            "weights: same as a cold optimizer");
+        continue;
+      }
+      verdict_.add_notes(absl::StrCat(
+          "the resumed run equals the control that lost ", control));
+      for (v1::Finding& finding : findings_) {
+        if (finding.names_size() < 2) continue;
+        for (const v1::FaultName& name : finding.names()) {
+          if (reprise::TextOf(name.item()) != control) continue;
+          const v1::FaultName only = name;
+          finding.clear_names();
+          *finding.add_names() = only;
+          finding.set_ground(v1::Finding::CONTROL);
+          break;
+        }
+      }
+    }
+  }
+
+  void FillTolerances() {
+    if (context_.baselines.empty()) return;
+    const Timeline& baseline = context_.baselines[0];
+    for (Channel channel : kChannels) {
+      const bool recorded =
+          IsEvaluation(channel)
+              ? !baseline.evaluations.empty() &&
+                    ReadChannel(channel, nullptr,
+                                &baseline.evaluations.begin()->second)
+                        .present()
+              : !baseline.steps.empty() &&
+                    ReadChannel(channel, &baseline.steps[0], nullptr).present();
+      if (!recorded) continue;
+      v1::Tolerance& tolerance = *verdict_.add_tolerances();
+      tolerance.set_channel(ChannelText(channel));
+      tolerance.set_exact(context_.noise.Exact(channel));
+      if (tolerance.exact()) continue;
+      tolerance.set_measured(context_.noise.Measured(channel));
+      tolerance.set_threshold(
+          context_.noise.Threshold(channel, baseline.last_step()));
+    }
+  }
+
+  void AddCurves(Channel channel, const Timeline& timeline, uint32_t attempt) {
+    v1::Curve curve;
+    curve.set_channel(ChannelText(channel));
+    curve.set_attempt(attempt);
+    auto add = [&curve](uint64_t step, const Observation& observation) {
+      if (!observation.present()) return;
+      curve.add_step(step);
+      curve.add_value(observation.values[0].finite ? observation.first()
+                                                   : std::nan(""));
+    };
+    if (IsEvaluation(channel)) {
+      for (const auto& [step, evaluation] : timeline.evaluations) {
+        add(step, ReadChannel(channel, nullptr, &evaluation));
+      }
+    } else {
+      for (const v1::StepEvent& step : timeline.steps) {
+        add(step.step(), ReadChannel(channel, &step, nullptr));
+      }
+    }
+    if (curve.step_size() > 0) *verdict_.add_curves() = std::move(curve);
+  }
+
+  void FillCurves() {
+    for (Channel channel :
+         {Channel::kLoss, Channel::kLr, Channel::kScale, Channel::kGradNorm,
+          Channel::kUpdateNorm, Channel::kEvalLoss, Channel::kEmaLoss}) {
+      if (!context_.baselines.empty()) {
+        AddCurves(channel, context_.baselines[0], 0);
+      }
+      for (size_t i = 0; i < lineage_.attempts.size(); ++i) {
+        AddCurves(channel, lineage_.attempts[i], i + 1);
+      }
+    }
+  }
+
+  void Conclude() {
+    verdict_.set_records(records_);
+    if (verdict_.findings_size() > 0) {
+      verdict_.set_outcome(v1::FAIL);
+      verdict_.set_summary(
+          absl::StrCat("lost: ", absl::StrJoin(NamesOf(verdict_), ", ")));
+      return;
+    }
+    std::vector<std::string> doubts = Doubts();
+    if (!doubts.empty()) {
+      verdict_.set_outcome(v1::INCONCLUSIVE);
+      verdict_.set_summary(doubts[0]);
+      for (const std::string& doubt : doubts) verdict_.add_notes(doubt);
+      return;
+    }
+    verdict_.set_outcome(v1::PASS);
+    verdict_.set_summary(absl::StrCat(
+        "the resumed run is the uninterrupted one: ", verdict_.resumes_size(),
+        verdict_.resumes_size() == 1 ? " resume, " : " resumes, ", records_,
+        context_.noise.AllExact()
+            ? " records equal to the last bit"
+            : " records equal within what equal runs differ by"));
+  }
+
+  std::vector<std::string> Doubts() const {
+    std::vector<std::string> doubts;
+    if (evidence_.baselines.size() < 2) {
+      doubts.push_back(absl::StrCat(
+          evidence_.baselines.size(),
+          " uninterrupted runs: 2 are needed to know how far equal runs "
+          "differ"));
+    }
+    bool resumed = false;
+    for (size_t i = 1; i < lineage_.attempts.size(); ++i) {
+      resumed |=
+          !lineage_.resumes[i].fresh && !lineage_.attempts[i].steps.empty();
+    }
+    if (!resumed) doubts.push_back("nothing was resumed");
+    if (!lineage_.finished) {
+      doubts.push_back("the run was not brought to its end");
+    }
+    if (!first_differs_.empty()) doubts.push_back(first_differs_);
+    if (std::string hidden = NoiseHides(context_); !hidden.empty()) {
+      doubts.push_back(std::move(hidden));
+    }
+    for (const v1::Power& power : verdict_.power()) {
+      if (power.status() == v1::Power::NOT_SHOWN) {
+        doubts.push_back(absl::StrCat("not shown: ", power.text()));
+      }
+    }
+    return doubts;
+  }
+
+  const Evidence& evidence_;
+  const Context context_;
+  Lineage lineage_;
+  std::vector<v1::Finding> findings_;
+  std::string first_differs_;
+  // By item and attempt.
+  std::map<Item, std::map<uint32_t, std::set<Fault>>> admits_;
+  uint64_t records_ = 0;
+  v1::Verdict verdict_;
+};
+
+}  // namespace
+
+v1::Verdict Judge(const Evidence& evidence) {
+  return Judgement(evidence).Decide();
+}
+
+std::vector<std::string> NamesOf(const v1::Verdict& verdict) {
+  std::set<std::string> names;
+  for (const v1::Finding& finding : verdict.findings()) {
+    names.insert(absl::StrJoin(finding.names(), " or ",
+                               [](std::string* out, const v1::FaultName& name) {
+                                 absl::StrAppend(out, TextOf(name));
+                               }));
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+v1::Verdict CombineRepetitions(const std::vector<v1::Verdict>& verdicts) {
+  v1::Verdict combined;
+  if (verdicts.empty()) {
+    combined.set_outcome(v1::NOT_RUN);
+    combined.set_summary("not run");
+    return combined;
+  }
+  combined = verdicts[0];
+  for (size_t i = 1; i < verdicts.size(); ++i) {
+    if (verdicts[i].outcome() == verdicts[0].outcome() &&
+        NamesOf(verdicts[i]) == NamesOf(verdicts[0])) {
+      continue;
+    }
+    combined.set_outcome(v1::FLAKY);
+    combined.set_summary(
+        absl::StrCat("repetitions end differently: ",
+                     v1::VerdictOutcome_Name(verdicts[0].outcome()), " (",
+                     verdicts[0].summary(), "), then ",
+                     v1::VerdictOutcome_Name(verdicts[i].outcome()), " (",
+                     verdicts[i].summary(), ")"));
+    for (const v1::Finding& finding : verdicts[i].findings()) {
+      *combined.add_findings() = finding;
+    }
+    break;
+  }
+  return combined;
+}
+
+}  // namespace reprise::conformance

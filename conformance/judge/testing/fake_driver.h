@@ -1,0 +1,61 @@
+// Runs the fake trainer, right or faulty, in processes of its own, kills it
+// with SIGKILL at chosen events, and gives what it left to a judge.
+//
+//   FakeDriver driver(request, customise);
+//   LineageEvidence lineage = driver.Run({KillAfterStep(63)});
+//
+// Not thread-safe.
+#ifndef REPRISE_CONFORMANCE_JUDGE_TESTING_FAKE_DRIVER_H_
+#define REPRISE_CONFORMANCE_JUDGE_TESTING_FAKE_DRIVER_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/fake/testee.h"
+#include "conformance/judge/evidence.h"
+
+namespace reprise::conformance::testing {
+
+// When a process kills itself.
+struct KillAt {
+  // True at the event right after which it does.
+  std::function<bool(const v1::Event&)> event;
+  // Or: this attempted step and micro-step, after backward.
+  uint64_t step = 0;
+  uint32_t micro = 0;
+};
+
+// In the middle of a step.
+KillAt KillInStep(uint64_t step, uint32_t micro = 0);
+
+// After the record of this attempted step (or the first later one).
+KillAt KillAfterStep(uint64_t step);
+// After the commit of the checkpoint of this step and micro-step.
+KillAt KillAfterCommit(uint64_t step, uint32_t micro = 0);
+
+class FakeDriver {
+ public:
+  // `request` without folder and events; `customise` may be empty.
+  FakeDriver(v1::RunRequest request, fake::Customise customise,
+             bool noisy = false, bool quiet = false);
+  ~FakeDriver();
+
+  // One attempt for each kill and a last one that nobody disturbs.
+  LineageEvidence Run(const std::vector<KillAt>& kills);
+  // Goes on from the run folder of the last Run, for one attempt.
+  AttemptEvidence Again(const std::optional<KillAt>& kill);
+
+ private:
+  v1::RunRequest request_;
+  fake::Customise customise_;
+  bool noisy_;
+  bool quiet_;
+  std::string folder_;
+  int attempt_ = 0;
+};
+
+}  // namespace reprise::conformance::testing
+
+#endif  // REPRISE_CONFORMANCE_JUDGE_TESTING_FAKE_DRIVER_H_
