@@ -64,6 +64,9 @@ class File {
   // written. May be short.
   virtual absl::StatusOr<size_t> WriteAt(uint64_t offset, const void* data,
                                          size_t size) = 0;
+  // Asks the system to begin writing these bytes to the device now, so that
+  // SyncData has less left to do. A hint: it promises nothing and cannot fail.
+  virtual void StartWriting(uint64_t offset, uint64_t size) {}
   // Cuts or extends (with zeros) to `size`.
   virtual absl::Status Truncate(uint64_t size) = 0;
   // Makes bytes and size durable (fdatasync).

@@ -85,6 +85,12 @@ class RealFile : public File {
     return static_cast<size_t>(written);
   }
 
+  void StartWriting(uint64_t offset, uint64_t size) override {
+    // Where it is not supported nothing is lost.
+    (void)sync_file_range(descriptor_, static_cast<off_t>(offset),
+                          static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
+  }
+
   absl::Status Truncate(uint64_t size) override {
     if (size > kLargestOffset) return IoError(EFBIG, "truncate", path_);
     if (RepeatWhenInterrupted([&] {

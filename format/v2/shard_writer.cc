@@ -92,8 +92,12 @@ class Writer {
           bytes + (extent.offset + part.offset - piece.offset), part.length,
           chunks_[part.entry].data() + part.offset / kDigestChunkBytes);
     }
-    return WriteAll(files_[piece.shard].get(), piece.offset,
-                    absl::string_view(bytes, piece.length));
+    File* const file = files_[piece.shard].get();
+    absl::Status status =
+        WriteAll(file, piece.offset, absl::string_view(bytes, piece.length));
+    // The device works while the next piece is digested and copied.
+    if (status.ok()) file->StartWriting(piece.offset, piece.length);
+    return status;
   }
 
   FileSystem* const file_system_;

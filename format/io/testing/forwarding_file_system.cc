@@ -27,6 +27,9 @@ class ForwardingFile : public File {
     if (!status.ok()) return status;
     return target_->WriteAt(offset, data, allowed);
   }
+  void StartWriting(uint64_t offset, uint64_t size) override {
+    target_->StartWriting(offset, size);
+  }
   absl::Status Truncate(uint64_t size) override {
     absl::Status status = owner_->Before({"Truncate", path_, "", 0, nullptr});
     if (!status.ok()) return status;
