@@ -69,13 +69,13 @@ class CommandTest(unittest.TestCase):
             error = self.call(command, 'nowhere', code=2)[1]
             self.assertIn('ABSENT: nowhere: nothing of that name is there', error)
 
-    def test_empty_folder_is_absent(self):
+    def test_empty_folder_is_absent_and_a_checkpoint_without_manifest_corrupt(self):
         os.mkdir(self.path('empty'))
         for command in ('ls', 'verify', 'tensor'):
             self.assertIn('ABSENT: empty: no checkpoint is there',
                           self.call(command, 'empty', code=2)[1])
         os.mkdir(self.path('step-000000000060'))
-        self.assertIn('ABSENT', self.call('verify', 'step-000000000060', code=2)[1])
+        self.assertIn('CORRUPT', self.call('verify', 'step-000000000060', code=11)[1])
 
     def test_another_kind_of_file_is_no_checkpoint(self):
         self.write(b'hello\n', 'notes.txt')
@@ -107,7 +107,11 @@ class CommandTest(unittest.TestCase):
         source = self.path('run', 'step-000000000060')
         shutil.copytree(source, self.path('run', 'step-000000000061'))
         self.assertIn('MISMATCH', self.call('verify', 'run/step-000000000061', code=11)[1])
-        for name in ('step-60', 'step-0000000000060', 'step-000000000060-micro-0001', 'step-'):
+        # Between micro-steps version 1 saves nothing.
+        shutil.copytree(source, self.path('run', 'step-000000000060-micro-0001'))
+        self.assertIn('MISMATCH', self.call('verify', 'run/step-000000000060-micro-0001',
+                                            code=11)[1])
+        for name in ('step-60', 'step-0000000000060', 'step-000000000060-micro-1', 'step-'):
             shutil.copytree(source, self.path('run', name))
             self.assertIn('malformed name', self.call('verify', 'run/' + name, code=11)[1])
         for name in ('.tmp-step-000000000062', '.trash-step-000000000059'):
@@ -133,7 +137,7 @@ class CommandTest(unittest.TestCase):
 
     def test_NEWEST_2_too_new_stops(self):
         self.checkpoint(20)
-        self.checkpoint(60, data=seal(b'', major=2))
+        self.checkpoint(60, data=seal(b'', major=1000))
         self.assertIn('none to go on from: step-000000000060 is TOO_NEW', self.call('ls', 'run')[0])
         self.assertIn('TOO_NEW', self.call('tensor', 'run', code=11)[1])
 

@@ -28,11 +28,17 @@ class TensorTest(unittest.TestCase):
                 ('u64', b'\xff' * 8, [2 ** 64 - 1]), ('i32', b'\xfe' + b'\xff' * 3, [-2]),
                 ('u32', b'\x00\x00\x00\x80', [2 ** 31]), ('i16', b'\x00\x80', [-32768]),
                 ('u16', b'\x01\x02', [513]), ('i8', b'\xff', [-1]), ('u8', b'\xff', [255]),
-                ('bool', b'\x00\x01', [False, True])):
+                ('bool', b'\x00\x01', [False, True]),
+                ('f8e4m3fn', bytes.fromhex('38b8 7e01 ff80'),
+                 [1.0, -1.0, 448.0, 2.0 ** -9, math.nan, -0.0]),
+                ('f8e5m2', bytes.fromhex('3c7b 017d fc'),
+                 [1.0, 57344.0, 2.0 ** -16, math.nan, -math.inf]),
+                ('c64', struct.pack('<2f', 1.5, -2), [complex(1.5, -2)]),
+                ('c128', struct.pack('<2d', 0.1, 3), [complex(0.1, 3)])):
             with self.subTest(dtype):
                 found = Tensor('t', 'parameter', dtype, [len(values)], data).values()
                 self.assertEqual(repr(found), repr(values))
-        self.assertEqual(len(DTYPES), 13)
+        self.assertEqual(len(DTYPES), 17)
 
     def test_pieces(self):
         tensor = Tensor('t', 'buffer', 'bf16', [4], bytes.fromhex('803f 0040 4040 8040'))

@@ -134,7 +134,10 @@ def _list_run(found):
 def _list_checkpoint(checkpoint):
     parent = 'none'
     if checkpoint.parent is not None:
-        parent = 'step %d, manifest %s' % (checkpoint.parent[0], checkpoint.parent[1].hex())
+        of_value = (checkpoint.major > 1 and
+                    not checkpoint.message.run.parent.manifest_digest)
+        parent = 'step %d, %s %s' % (checkpoint.parent[0], 'value' if of_value else 'manifest',
+                                     checkpoint.parent[1].hex())
     rows = [
         ('step', str(checkpoint.step)),
         ('format', '%d.%d' % (checkpoint.major, checkpoint.minor)),
@@ -144,8 +147,12 @@ def _list_checkpoint(checkpoint):
         ('run', '%s, attempt %d' % (checkpoint.run_id, checkpoint.attempt)),
         ('parent', parent),
     ]
-    for role in ('parameter', 'buffer', 'moment'):
+    if checkpoint.value_digest:
+        rows.append(('value', checkpoint.value_digest.hex()))
+    for role in ('parameter', 'buffer', 'moment', 'master', 'gradient', 'ema', 'user'):
         tensors = [t for t in _all_tensors(checkpoint) if t.role == role]
+        if not tensors and role not in ('parameter', 'buffer', 'moment'):
+            continue
         rows.append((role + 's', '%d tensors, %d elements, %d bytes' % (
             len(tensors), sum(t.num_elements for t in tensors),
             sum(len(t.data) for t in tensors))))
@@ -168,7 +175,7 @@ def _verify(arguments):
                 results = [(os.path.join(path, entry.name), entry.step, entry.refused)
                            for entry in run_folder.survey(path).entries]
             else:
-                results = [(path, reading.read(path).step, None)]
+                results = [(path, reading.verify(path).step, None)]
         except Refused as refused:
             results = [(path, None, refused)]
         for name, step, refused in results:

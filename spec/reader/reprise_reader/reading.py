@@ -5,15 +5,16 @@ import re
 import stat
 
 from reprise_reader import envelope as envelope_module
-from reprise_reader import v1
+from reprise_reader import v1, v2
 from reprise_reader.refusal import Refused, from_os_error
 
 MANIFEST = 'manifest.ckpt'
 # A reader of a major has MAX_MANIFEST_BYTES and read(manifest, envelope, folder) -> Checkpoint.
-MAJORS = {1: v1}
+MAJORS = {1: v1, 2: v2}
 
 _START_BYTES = 512
-_FOLDER_NAME = re.compile(r'step-([0-9]{12}|[1-9][0-9]{12,})')
+_FOLDER_NAME = re.compile(r'step-([0-9]{12}|[1-9][0-9]{12,})'
+                          r'(?:-micro-([0-9]{4}|[1-9][0-9]{4,}))?')
 
 
 def read(path):
@@ -44,10 +45,27 @@ def is_checkpoint_named(name):
     return name.startswith('step-')
 
 
+def position_of_name(name):
+    """(step, micro-steps after its boundary) that a folder's name says; None when malformed."""
+    match = _FOLDER_NAME.fullmatch(name)
+    return (int(match.group(1)), int(match.group(2) or 0)) if match else None
+
+
+def verify(path):
+    """Like read; of a folder of version 2 the files that only a verification reads too (FOLD-7)."""
+    checkpoint = read(path)
+    if checkpoint.major == 2 and os.path.isdir(path):
+        try:
+            v2.check_other_files(checkpoint, path)
+        except Refused as refused:
+            raise refused.at(path)
+    return checkpoint
+
+
 def step_of_name(name):
     """The step that a checkpoint folder's name says; None when it is malformed."""
-    match = _FOLDER_NAME.fullmatch(name)
-    return int(match.group(1)) if match else None
+    position = position_of_name(name)
+    return position[0] if position else None
 
 
 def _read_folder(path):
@@ -55,18 +73,20 @@ def _read_folder(path):
     if name.startswith(('.tmp-', '.trash-')):
         raise Refused('NOT_A_CHECKPOINT', 'a %s that did not finish' %
                       ('save' if name.startswith('.tmp-') else 'removal'))
-    step = step_of_name(name)
-    if is_checkpoint_named(name) and step is None:
+    position = position_of_name(name)
+    if is_checkpoint_named(name) and position is None:
         raise Refused('NOT_A_CHECKPOINT', 'malformed name: expected step- and at least twelve '
                       'digits')
     file = os.path.join(path, MANIFEST)
     try:
         checkpoint = _read_file(file, path)
     except FileNotFoundError:
-        raise Refused('ABSENT', 'the folder has no %s' % MANIFEST, path=path)
-    if step is not None and checkpoint.step != step:
+        raise Refused('CORRUPT', 'the folder has no %s: an incomplete copy' % MANIFEST, path=path)
+    if position is not None and position != (checkpoint.step, checkpoint.micro_step):
         raise Refused('MISMATCH', 'expected a manifest of step %d by the folder\'s name, found '
-                      'step %d' % (step, checkpoint.step), path=file)
+                      'step %d%s' % (position[0], checkpoint.step,
+                                     ' and other micro-steps' if position[0] == checkpoint.step
+                                     else ''), path=file)
     return checkpoint
 
 

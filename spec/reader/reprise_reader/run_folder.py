@@ -44,8 +44,9 @@ def survey(path):
     if not names:
         raise Refused('ABSENT', 'no checkpoint is there: nothing is called step-*', path=path)
     # Highest step first, malformed names last.
-    names.sort(key=lambda name: (reading.step_of_name(name) is None,
-                                 -(reading.step_of_name(name) or 0), name))
+    positions = {name: reading.position_of_name(name) for name in names}
+    names.sort(key=lambda name: (positions[name] is None,
+                                 tuple(-n for n in positions[name] or ()), name))
     entries = []
     newest = stopped_by = None
     for name in names:

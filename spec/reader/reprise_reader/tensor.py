@@ -3,7 +3,8 @@
 import math
 import struct
 
-# Canonical name -> (bytes of an element, struct format, numpy type). bf16 has neither.
+# Canonical name -> (bytes of an element, struct format, numpy type). bf16 has neither, nor have the
+# types of 8 bits; a complex number is two of its parts.
 DTYPES = {
     'f64': (8, 'd', '<f8'),
     'f32': (4, 'f', '<f4'),
@@ -18,22 +19,41 @@ DTYPES = {
     'i8': (1, 'b', '|i1'),
     'u8': (1, 'B', '|u1'),
     'bool': (1, '?', '|b1'),
+    'f8e4m3fn': (1, None, None),
+    'f8e5m2': (1, None, None),
+    'c64': (8, 'ff', '<c8'),
+    'c128': (16, 'dd', '<c16'),
 }
-FLOATING = ('f64', 'f32', 'f16', 'bf16')
+FLOATING = ('f64', 'f32', 'f16', 'bf16', 'f8e4m3fn', 'f8e5m2')
+
+
+def _f8e4m3fn(byte):
+    """OCP 8-bit floating point with 4 bits of exponent: no infinities, one NaN of each sign."""
+    sign = -1.0 if byte & 0x80 else 1.0
+    exponent, mantissa = byte >> 3 & 15, byte & 7
+    if exponent == 15 and mantissa == 7:
+        return math.nan
+    if exponent == 0:
+        return sign * mantissa * 2.0**-9
+    return sign * (8 + mantissa) * 2.0**(exponent - 10)
 
 
 class Tensor:
     """name, dtype ('f32'), shape (tuple of extents; () is a scalar), data (bytes).
 
-    role: 'parameter', 'buffer' or 'moment'.
+    role: 'parameter', 'buffer' or 'moment'; in version 2 also 'master', 'gradient', 'ema', 'user'.
+    order, stored: dimensions from the outermost in memory, and the bytes as they lie there; None and
+    `data` where that is row-major by version.
     """
 
-    def __init__(self, name, role, dtype, shape, data):
+    def __init__(self, name, role, dtype, shape, data, order=None, stored=None):
         self.name = name
         self.role = role
         self.dtype = dtype
         self.shape = tuple(shape)
         self.data = data
+        self.order = order
+        self.stored = data if stored is None else stored
 
     def __repr__(self):
         return 'Tensor(%r, %s, %s%s)' % (self.name, self.role, self.dtype, list(self.shape))
@@ -48,6 +68,15 @@ class Tensor:
         start, stop, _ = slice(start, stop).indices(self.num_elements)
         stop = max(start, stop)
         piece = self.data[start * size:stop * size]
+        if self.dtype == 'f8e4m3fn':
+            return [_f8e4m3fn(byte) for byte in piece]
+        if self.dtype == 'f8e5m2':
+            # The upper half of an f16.
+            return list(struct.unpack('<%de' % (stop - start),
+                                      b''.join(bytes((0, byte)) for byte in piece)))
+        if self.dtype in ('c64', 'c128'):
+            parts = struct.unpack('<%d%s' % (2 * (stop - start), code[0]), piece)
+            return [complex(*pair) for pair in zip(parts[::2], parts[1::2])]
         if code is None:
             # The upper half of an f32.
             wide = bytearray(2 * len(piece))
@@ -57,12 +86,14 @@ class Tensor:
         return list(struct.unpack('<%d%s' % (stop - start, code), piece))
 
     def numpy(self):
-        """A read-only numpy array of the shape; bf16, which numpy has not, as exact float32.
+        """A read-only numpy array of the shape; what numpy has not (bf16, f8) as exact float32.
 
         Raises ImportError when numpy is not installed.
         """
         import numpy  # pylint: disable=import-outside-toplevel
         kind = DTYPES[self.dtype][2]
+        if self.dtype in ('f8e4m3fn', 'f8e5m2'):
+            return numpy.array(self.values(), '<f4').reshape(self.shape)
         if kind is None:
             wide = numpy.frombuffer(self.data, '<u2').astype('<u4') << numpy.uint32(16)
             array = wide.view('<f4').reshape(self.shape)
@@ -71,13 +102,18 @@ class Tensor:
         return numpy.frombuffer(self.data, kind).reshape(self.shape)
 
     def statistics(self):
-        """A dict: elements, nan, inf, zeros, and of the finite ones min, max, mean (or None)."""
-        floating = self.dtype in FLOATING
+        """A dict: elements, nan, inf, zeros, and of the finite ones min, max, mean (or None).
+
+        Complex numbers count by their magnitude.
+        """
+        floating = self.dtype in FLOATING + ('c64', 'c128')
         nan = inf = zeros = finite = 0
         low = high = None
         sums = []
         for start in range(0, self.num_elements, 1 << 16):
             values = self.values(start, start + (1 << 16))
+            if self.dtype in ('c64', 'c128'):
+                values = [abs(value) for value in values]
             if floating:
                 count = len(values)
                 kept = [v for v in values if not math.isnan(v)]
