@@ -15,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
+#include "reprise/spec/v1/checkpoint.pb.h"
 
 namespace reprise {
 namespace {
@@ -235,8 +236,10 @@ TEST_P(SchemaTest, NoMapsExplicitPresenceAndEnumsStartUnspecified) {
   EXPECT_GE(seen_.size(), 15u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, SchemaTest,
-                         ::testing::Values(v2::Manifest::descriptor()));
+INSTANTIATE_TEST_SUITE_P(
+    Versions, SchemaTest,
+    ::testing::Values(checkpoint::v1::Checkpoint::descriptor(),
+                      v2::Manifest::descriptor()));
 
 // Every item has a field, or tensors, or is derived from the table.
 TEST(SchemaV2, EveryItemHasAPlace) {
