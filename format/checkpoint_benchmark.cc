@@ -22,6 +22,8 @@
 #include "format/digest/chunk_digest.h"
 #include "format/io/file_system.h"
 #include "format/testing/full_snapshot.h"
+#include "format/v2/codec.h"
+#include "format/v2/save.h"
 
 namespace reprise {
 namespace {
@@ -91,9 +93,32 @@ class Benchmark {
       OrExit(RemoveRecursively(files_, Path("run")));
     }
     Report();
+    OpenManyTensors();
   }
 
  private:
+  // A manifest of 100,000 small tensors, decoded and checked.
+  static void OpenManyTensors() {
+    Snapshot snapshot = SmallestSnapshotV2();
+    const std::string bytes(4, 'x');
+    for (int i = 0; i < 100'000; ++i) {
+      const auto owner = std::make_shared<std::string>(bytes);
+      snapshot.parameters.push_back(
+          Tensor::Shared(absl::StrCat("layers.", i, ".weight"), DType::kF32,
+                         {1}, owner, owner->data()));
+    }
+    auto plan = PlanV2(snapshot, {});
+    OrExit(plan.status());
+    for (TableEntry& entry : plan->draft.tensors) entry.root.assign(16, 'r');
+    auto encoded = EncodeV2(plan->draft, plan->shards);
+    OrExit(encoded.status());
+    const double seconds =
+        Seconds([&] { OrExit(DecodeV2(encoded->manifest).status()); });
+    std::cout << absl::StrFormat(
+        "100,000 tensors: manifest of %.1f MB opens in %.0f ms\n",
+        static_cast<double>(encoded->manifest.size()) / 1e6, 1000 * seconds);
+  }
+
   std::string Path(const std::string& name) {
     return JoinPath(settings_.folder, name);
   }

@@ -163,6 +163,8 @@ TEST(CodecV2, C37_AbsentIsNotZeroInAnyField) {
           "witness.next_samples", "witness.next_scale"));
 }
 
+// Features come first of all.
+// Rules: FOLD-6
 TEST(CodecV2, UnknownRequiredFeatureIsNamed) {
   absl::Status status = Decoded([](v2::Manifest* m) {
     m->add_required_features("sparse-moments");

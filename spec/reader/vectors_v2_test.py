@@ -39,6 +39,7 @@ class VectorsTest(unittest.TestCase):
         shutil.copytree(os.path.join(VECTORS, path), copy)
         return copy
 
+    # Rules: VALUE-2
     def test_both_readers_agree_on_every_vector(self):
         self.assertGreaterEqual(len(self.vectors), 150)
         for vector in self.vectors:
@@ -90,6 +91,7 @@ class VectorsTest(unittest.TestCase):
         self.assertEqual(values[1:], [-192.0, -0.3125])
         self.assertIsInstance(tensors['user:c64'].values()[0], complex)
 
+    # Rules: DIGEST-2
     def test_root_digests(self):
         with open(f"{VECTORS}/digests.tsv", encoding="ascii") as file:
             lines = [line.split() for line in file if not line.startswith("#")]
