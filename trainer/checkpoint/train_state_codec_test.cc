@@ -245,7 +245,7 @@ TEST_F(TrainStateCodec, EveryItemOfTheInventoryIsAnsweredAndHasAValueOrReason) {
         << TextOf(record->item);
   }
   for (const RestoredItem& row : DescribeRestored(snapshot)) {
-    if (row.presence != "EMPTY") EXPECT_NE(row.value, "") << row.item;
+    EXPECT_EQ(row.value.empty(), row.presence == "EMPTY") << row.item;
   }
 }
 
