@@ -306,12 +306,6 @@ TEST(ResumePower, ItemThatIsOmittedIsRefusedByName) {
                 }),
                 "optim.moments");
   ExpectRefused(EditedRun([&](Snapshot* s) {
-                  s->optimizer->states.clear();
-                  s->MarkEmpty(Item::OPTIM_MOMENTS);
-                  s->MarkEmpty(Item::OPTIM_STEP);
-                }),
-                "optim.moments");
-  ExpectRefused(EditedRun([&](Snapshot* s) {
                   s->generators.clear();
                   omit(s, {Item::RNG_CPU});
                 }),
