@@ -10,9 +10,6 @@
 #include "format/commit.h"
 #include "format/io/io_error.h"
 #include "format/refusal.h"
-#include "format/v1/codec.h"
-#include "format/v2/save.h"
-#include "format/v2/shared_save.h"
 #include "format/version.h"
 
 namespace reprise {
@@ -42,13 +39,14 @@ absl::Status Sweep(FileSystem* file_system, const std::string& run_folder,
 CheckpointStore::CheckpointStore(std::unique_ptr<Rep> rep)
     : rep_(std::move(rep)) {}
 
-CheckpointStore::~CheckpointStore() = default;
+CheckpointStore::~CheckpointStore() { rep_->background.Wait(); }
 
 const std::string& CheckpointStore::run_folder() const {
   return rep_->run_folder;
 }
 
 void CheckpointStore::set_keep_last(int keep_last) {
+  rep_->background.Wait();
   rep_->options.keep_last = keep_last;
 }
 
@@ -94,10 +92,13 @@ absl::StatusOr<std::unique_ptr<CheckpointStore>> CheckpointStore::Open(
 }
 
 std::vector<std::string> CheckpointStore::TakeNotices() {
+  if (IsSaving()) return {};
+  rep_->background.Wait();
   return std::exchange(rep_->notices, {});
 }
 
 absl::StatusOr<std::vector<uint64_t>> CheckpointStore::List() {
+  rep_->background.Wait();
   absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   std::vector<uint64_t> steps;
@@ -107,102 +108,6 @@ absl::StatusOr<std::vector<uint64_t>> CheckpointStore::List() {
   std::sort(steps.begin(), steps.end());
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
-}
-
-absl::StatusOr<std::string> CheckpointStore::Save(const Snapshot& snapshot) {
-  const std::string name = CheckpointName(snapshot.step, snapshot.micro_step());
-  const std::string context = absl::StrCat("save of step ", snapshot.step);
-  absl::Status status = rep_->CheckMaySave(snapshot);
-  if (!status.ok()) return Annotate(status, context);
-  absl::StatusOr<std::string> digest = rep_->options.format_major == kV1Major
-                                           ? rep_->SaveV1(name, snapshot)
-                                           : rep_->SaveV2(name, snapshot);
-  if (!digest.ok()) return Annotate(digest.status(), context);
-  rep_->run_id = snapshot.run_id;
-  rep_->Hint(name);
-  return digest;
-}
-
-absl::StatusOr<std::string> CheckpointStore::BeginShared(uint64_t step,
-                                                         uint32_t micro) {
-  return MakeTemporary(rep_->files(), rep_->run_folder,
-                       CheckpointName(step, micro));
-}
-
-absl::StatusOr<std::string> CheckpointStore::CommitShared(
-    const Snapshot& snapshot, const std::vector<std::string>& reports) {
-  const std::string name = CheckpointName(snapshot.step, snapshot.micro_step());
-  const std::string context = absl::StrCat("save of step ", snapshot.step);
-  const std::string folder = rep_->PathOf(absl::StrCat(kTemporaryPrefix, name));
-  absl::StatusOr<WrittenV2> written;
-  absl::Status status = rep_->CheckMaySave(snapshot);
-  if (status.ok()) {
-    written = FinishShared(rep_->files(), folder, snapshot, reports);
-    status = written.status();
-  }
-  if (!status.ok()) {
-    status = RemoveTemporary(rep_->files(), rep_->run_folder, name, status);
-    return Annotate(status, context);
-  }
-  status = PublishTemporary(rep_->files(), rep_->run_folder, name);
-  if (!status.ok()) return Annotate(status, context);
-  rep_->run_id = snapshot.run_id;
-  rep_->Hint(name);
-  return written->manifest_digest;
-}
-
-absl::Status CheckpointStore::Rep::CheckMaySave(
-    const Snapshot& snapshot) const {
-  if (!run_id.empty() && snapshot.run_id != run_id) {
-    return MakeRefusal(
-        Refusal::MISMATCH,
-        absl::StrCat("run id: expected ", run_id, ", found ", snapshot.run_id));
-  }
-  absl::StatusOr<std::vector<NamedEntry>> entries = Entries();
-  if (!entries.ok()) return entries.status();
-  const CheckpointPosition position =
-      PositionOf(snapshot.step, snapshot.micro_step());
-  for (const NamedEntry& entry : *entries) {
-    if (entry.position.has_value() && !(*entry.position < position)) {
-      return MakeRefusal(
-          Refusal::INVALID_VALUE,
-          absl::StrCat(PathOf(entry.name),
-                       " is there already; ResumeFrom moves away what lies "
-                       "beyond the checkpoint that training goes on from"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> CheckpointStore::Rep::SaveV1(
-    const std::string& name, const Snapshot& snapshot) {
-  absl::StatusOr<std::string> manifest = EncodeV1(snapshot);
-  if (!manifest.ok()) return manifest.status();
-  absl::StatusOr<std::string> digest;
-  absl::Status status = CommitCheckpoint(
-      files(), run_folder, name, [&](const std::string& folder) {
-        digest = WriteV1(files(), folder, *manifest);
-        return digest.status();
-      });
-  if (!status.ok()) return status;
-  return digest;
-}
-
-absl::StatusOr<std::string> CheckpointStore::Rep::SaveV2(
-    const std::string& name, const Snapshot& snapshot) {
-  SaveV2Options save;
-  save.threads = options.threads;
-  save.shard_bytes = options.shard_bytes;
-  absl::StatusOr<PlannedV2> plan = PlanV2(snapshot, save);
-  if (!plan.ok()) return plan.status();
-  absl::StatusOr<WrittenV2> written;
-  absl::Status status = CommitCheckpoint(
-      files(), run_folder, name, [&](const std::string& folder) {
-        written = WriteV2(files(), folder, *std::move(plan), save);
-        return written.status();
-      });
-  if (!status.ok()) return status;
-  return written->manifest_digest;
 }
 
 absl::StatusOr<std::vector<NamedEntry>> CheckpointStore::Rep::Entries() const {

@@ -138,6 +138,29 @@ TEST(Examples, CheckpointStore) {
   EXPECT_EQ(*(*store)->List(), (std::vector<uint64_t>{70, 80, 90}));
 }
 
+absl::Status TrainBehind(const std::string& run,
+                         const reprise::Snapshot& snapshot) {
+  auto store = reprise::CheckpointStore::Open(run, {});
+  if (!store.ok()) return store.status();
+  reprise::AsyncSaveOptions behind;
+  behind.prune = true;
+  auto started = (*store)->SaveAsync(snapshot, behind);  // copies
+  if (!started.ok()) return started.status();
+  for (const reprise::CommittedSave& save : (*store)->TakeCommitted()) {
+    std::cout << "committed " << save.name << "\n";
+  }
+  absl::Status status = (*store)->Close();  // late errors surface here
+  return status;
+}
+
+TEST(Examples, CheckpointStoreBehind) {
+  const std::string run = reprise::FreshTestFolder();
+  absl::Status status = TrainBehind(run, reprise::SmallSnapshot(60));
+  EXPECT_TRUE(status.ok()) << status;
+  auto store = reprise::CheckpointStore::Open(run, {});
+  EXPECT_EQ(*(*store)->List(), (std::vector<uint64_t>{60}));
+}
+
 TEST(Examples, DType) {
   EXPECT_EQ(reprise::SizeOf(reprise::DType::kBF16), 2u);
   EXPECT_EQ(reprise::Name(reprise::DType::kBF16), "bf16");

@@ -112,6 +112,94 @@ def warmup_cosine(warmup, horizon, final, position):
     return final + (1.0 - final) * (0.5 * (1.0 + cos_pi(t)))
 
 
+def power(base, exponent):
+    """By squaring, in pairs of doubles whose sum is the value."""
+
+    def split(a):
+        c = 134217729.0 * a
+        high = c - (c - a)
+        return high, a - high
+
+    def multiply(a, b):
+        product = a[0] * b[0]
+        (x1, x2), (y1, y2) = split(a[0]), split(b[0])
+        error = ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
+        low = error + (a[0] * b[1] + a[1] * b[0])
+        total = product + low
+        return total, low - (total - product)
+
+    result, square = (1.0, 0.0), (base, 0.0)
+    while exponent:
+        if exponent & 1:
+            result = multiply(result, square)
+        exponent >>= 1
+        if exponent:
+            square = multiply(square, square)
+    return result[0] + result[1]
+
+
+def anneal(start, end, t):
+    return end + (start - end) * (0.5 * (1.0 + cos_pi(t)))
+
+
+def schedule(form, warmup, horizon, final, parameters, position):
+    """Factor and momentum (None: left alone) of the forms without a state."""
+    p = min(position, horizon)
+    if form == 'one-cycle-v1':
+        high, low, start = (parameters[n] for n in sorted(parameters))
+        if position < warmup:
+            t = float(position) / float(warmup)
+            return anneal(start, 1.0, t), anneal(high, low, t)
+        if position >= horizon:
+            return final, high
+        t = float(position - warmup) / float(horizon - warmup)
+        return anneal(1.0, final, t), anneal(low, high, t)
+    if position < warmup:
+        return float(position + 1) / float(warmup), None
+    if form == 'linear-v1':
+        if position >= horizon:
+            return final, None
+        return 1.0 + (final - 1.0) * (float(p - warmup) / float(horizon - warmup)), None
+    if form == 'step-v1':
+        count = (p - warmup) // int(parameters['step_size'])
+        return max(final, power(parameters['gamma'], count)), None
+    if form == 'exponential-v1':
+        return max(final, power(parameters['gamma'], p - warmup)), None
+    return 1.0, None
+
+
+class Plateau:
+    """plateau-v1."""
+
+    def __init__(self, warmup, final, parameters):
+        self.warmup, self.final, self.parameters = warmup, final, parameters
+        self.best, self.bad, self.cooldown, self.factor = None, 0, 0, 1.0
+
+    def evaluation(self, value):
+        q = self.parameters
+        if self.best is None:
+            better = value == value
+        elif q['higher_is_better']:
+            better = value > self.best * (1.0 + q['threshold'])
+        else:
+            better = value < self.best * (1.0 - q['threshold'])
+        if better:
+            self.best, self.bad = value, 0
+        else:
+            self.bad += 1
+        if self.cooldown:
+            self.cooldown, self.bad = self.cooldown - 1, 0
+        if self.bad > q['patience']:
+            reduced = max(self.factor * q['reduction'], self.final)
+            if reduced > 0:
+                self.factor = min(self.factor, reduced)
+            self.cooldown, self.bad = int(q['cooldown']), 0
+
+    def fraction(self, position):
+        rising = float(position + 1) / float(self.warmup) if position < self.warmup else 1.0
+        return rising * self.factor
+
+
 def shift2_flip(seed, epoch, sample):
     stream = Stream(seed, AUGMENTATION, epoch, sample)
     dx = stream.below(5) - 2
@@ -229,6 +317,77 @@ def warmup_cosine_lines():
         for position in sorted(p for p in points if p >= 0):
             yield '%d %d %s %d %s' % (warmup, horizon, bits(final), position,
                                       bits(warmup_cosine(warmup, horizon, final, position)))
+
+
+def schedule_lines(form, names, cases):
+    yield _HEADER.format(
+        name=form,
+        columns=' '.join(['warmup horizon final'] + names + ['position f momentum']) +
+        '; all but the integers as the bits of a double')
+    for warmup, horizon, final, values in cases:
+        parameters = dict(zip(names, values))
+        points = {0, 1, 2, warmup // 2, warmup - 1, warmup, warmup + 1, warmup + 9, warmup + 10,
+                  horizon // 4, horizon // 3, horizon // 2, 2 * horizon // 3, 7 * horizon // 8,
+                  horizon - 1, horizon, horizon + 1, 10**12}
+        for position in sorted(p for p in points if p >= 0):
+            f, momentum = schedule(form, warmup, horizon, final, parameters, position)
+            yield ' '.join(['%d %d %s' % (warmup, horizon, bits(final))] +
+                           [bits(v) for v in values] +
+                           ['%d %s %s' % (position, bits(f),
+                                          '-' if momentum is None else bits(momentum))])
+
+
+def constant_lines():
+    return schedule_lines('constant-v1', [], [(0, 1, 0.0, []), (20, 300, 0.01, [])])
+
+
+def linear_lines():
+    return schedule_lines('linear-v1', [], [
+        (0, 1, 0.0, []), (0, 300, 0.0, []), (20, 300, 0.01, []), (100, 1872, 0.1, []),
+        (10, 1000000007, 1e-3, []), (1, 2, 1.0, [])])
+
+
+def step_lines():
+    return schedule_lines('step-v1', ['gamma', 'step_size'], [
+        (0, 300, 0.0, [0.1, 30.0]), (20, 300, 0.0, [0.5, 10.0]), (20, 300, 0.01, [0.1, 60.0]),
+        (0, 2**53, 0.0, [0.9999999, 1000.0]), (3, 4, 0.0, [1.0, 1.0])])
+
+
+def exponential_lines():
+    return schedule_lines('exponential-v1', ['gamma'], [
+        (0, 300, 0.0, [0.97]), (20, 300, 0.0, [0.999]), (20, 300, 0.01, [0.9]),
+        (0, 10**9, 0.0, [0.99999999]), (3, 4000, 0.0, [0.5])])
+
+
+def one_cycle_lines():
+    return schedule_lines('one-cycle-v1', ['momentum_high', 'momentum_low', 'start_fraction'], [
+        (0, 300, 0.0, [0.95, 0.85, 0.04]), (89, 299, 4e-6, [0.95, 0.85, 0.04]),
+        (10, 1000000007, 1e-3, [0.9, 0.9, 0.0]), (1, 2, 1.0, [0.99, 0.5, 1.0])])
+
+
+def plateau_lines():
+    names = ['cooldown', 'higher_is_better', 'patience', 'reduction', 'threshold']
+    yield _HEADER.format(
+        name='plateau-v1',
+        columns=' '.join(['warmup final'] + names) + ', then for each evaluation: value best '
+        'bad_count cooldown factor f(1); all but counts as the bits of a double')
+    falling = [3.0, 2.5, 2.49, 2.48, 2.6, math.nan, 2.2, 2.3, 2.3, 2.3, 2.3, 2.3, 2.3, 2.3, 1.0]
+    rising = [0.1, 0.5, 0.5, 0.5, 0.5, 0.50001, 0.6, 0.55, 0.55, 0.55]
+    for warmup, final, values, seen in [
+            (0, 0.0, [0.0, 0.0, 0.0, 0.1, 1e-4], falling),
+            (4, 0.01, [0.0, 0.0, 1.0, 0.1, 1e-2], falling),
+            (4, 0.0, [2.0, 0.0, 1.0, 0.5, 1e-2], [math.nan] + falling),
+            (2, 0.3, [1.0, 1.0, 1.0, 0.5, 1e-4], rising),
+            (0, 0.0, [0.0, 1.0, 2.0, 0.1, 0.0], rising)]:
+        plateau = Plateau(warmup, final, dict(zip(names, values)))
+        row = ['%d %s' % (warmup, bits(final))] + [bits(v) for v in values]
+        for value in seen:
+            plateau.evaluation(value)
+            row.append(' '.join([
+                'nan' if value != value else bits(value),
+                '-' if plateau.best is None else bits(plateau.best), str(plateau.bad),
+                str(plateau.cooldown), bits(plateau.factor), bits(plateau.fraction(1))]))
+        yield ' '.join(row)
 
 
 def shift2_flip_lines():
@@ -485,6 +644,12 @@ FILES = {
     'feistel-v1': feistel_lines,
     'philox4x32-10': philox_lines,
     'warmup-cosine-v1': warmup_cosine_lines,
+    'constant-v1': constant_lines,
+    'linear-v1': linear_lines,
+    'step-v1': step_lines,
+    'exponential-v1': exponential_lines,
+    'one-cycle-v1': one_cycle_lines,
+    'plateau-v1': plateau_lines,
     'shift2-flip-v1': shift2_flip_lines,
     'synthetic-v1': synthetic_lines,
     'torch-default-v1': torch_default_lines,
