@@ -501,6 +501,12 @@ absl::Status ImportOptimizer(const PyValue& state_dict,
   }
   if (any_moments) {
     snapshot.MarkSaved(Item::OPTIM_MOMENTS);
+    for (const ParameterState& state : optimizer.states) {
+      if (state.moments.empty()) continue;
+      optimizer.state_dtype = state.moments[0].dtype();
+      snapshot.MarkSaved(Item::OPTIM_DTYPE);
+      break;
+    }
   } else if (sgd && optimizer.groups[0].momentum == 0.0) {
     snapshot.MarkNotApplicable(Item::OPTIM_MOMENTS,
                                "sgd without momentum keeps none");

@@ -183,6 +183,11 @@ class Importer {
     }
     snapshot().architecture = options_.architecture;
     snapshot().MarkSaved(Item::MODEL_PARAMS);
+    if (std::all_of(snapshot().parameters.begin(), snapshot().parameters.end(),
+                    [](const Tensor& t) { return t.dtype() == DType::kF32; })) {
+      snapshot().MarkNotApplicable(Item::MASTER,
+                                   "the parameters are fp32 themselves");
+    }
     if (trained_.size() < snapshot().parameters.size()) {
       snapshot().MarkSaved(Item::MODEL_TIES);
     } else {
