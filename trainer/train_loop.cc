@@ -1,163 +1,144 @@
 #include "trainer/train_loop.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/argmax.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/eq.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "format/refusal.h"
 #include "trainer/amp/autocast.h"
+#include "trainer/batch_input.h"
 #include "trainer/checkpoint/witness.h"
-#include "trainer/data/augment.h"
-#include "trainer/data/sampler.h"
 #include "trainer/optim/clip.h"
+#include "trainer/selection.h"
+#include "trainer/signals/stop_request.h"
+#include "trainer/step_so_far.h"
 
 namespace reprise {
 namespace {
 
-// Samples of one evaluation pass; a stop request waits for one at most.
-constexpr int64_t kEvaluationBatch = 1000;
-
-std::vector<at::Tensor> Tensors(const std::vector<NamedTensor>& named) {
-  std::vector<at::Tensor> tensors;
-  for (const NamedTensor& n : named) tensors.push_back(n.tensor);
-  return tensors;
-}
+using End = TrainOutcome::End;
 
 // An UNAVAILABLE error is the metrics log's: the file could not be written.
 TrainOutcome Failed(const absl::Status& status) {
-  using End = TrainOutcome::End;
-  return {absl::IsUnavailable(status) ? End::kSaveFailed : End::kFailed, status,
-          std::nullopt};
+  if (RefusalOf(status) == Refusal::MISMATCH) return {End::kRejected, status};
+  return {absl::IsUnavailable(status) ? End::kSaveFailed : End::kFailed,
+          status};
 }
 
 }  // namespace
 
-at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision) {
-  if (precision.mode() == "fp16") return at::kHalf;
-  if (precision.mode() == "bf16") return at::kBFloat16;
-  return at::kFloat;
-}
-
 TrainLoop::TrainLoop(Parts parts, TrainState* state)
     : parts_(std::move(parts)),
       autocast_dtype_(AutocastDType(parts_.config->precision())),
-      state_(*state),
-      saved_step_(parts_.saved_step),
-      witness_(parts_.witness) {}
+      state_(*state) {}
 
 TrainOutcome TrainLoop::Run() {
-  using End = TrainOutcome::End;
-  TrainOutcome outcome;
-  bool& evaluation_pending = state_.evaluation.pending;
   while (true) {
-    // The boundary of step `attempted`.
-    if (evaluation_pending) {
-      auto accuracy = Evaluate();
-      if (!accuracy.ok()) return Failed(accuracy.status());
-      outcome.accuracy = *accuracy;
-      evaluation_pending = !accuracy->has_value();
+    // Between two micro-steps; where no micro-step is done, the boundary of
+    // step `attempted`.
+    if (state_.evaluation.pending) {
+      if (auto s = Evaluate(); !s.ok()) return Failed(s);
     }
-    // An evaluation that a stop request cut short is still owed.
-    const bool finished =
-        !evaluation_pending && state_.attempted >= parts_.config->run().steps();
-    const bool stopped = StopRequest::Requested();
-    const bool due = state_.attempted > 0 &&
-                     state_.attempted % parts_.config->run().save_every() == 0;
-    if (due || finished || stopped) {
-      if (absl::Status s = Save(); !s.ok())
-        return {End::kSaveFailed, s, std::nullopt};
+    const bool finished = Finished();
+    const bool stopped = StopRequest::Requested() || parts_.budget->Spent();
+    if (finished || stopped || SaveDue()) {
+      // The last one is on the disk before the process ends.
+      const bool wait = finished || stopped;
+      if (auto s = parts_.saver->Save(state_, wait); !s.ok()) {
+        return {End::kSaveFailed, s};
+      }
+      if (auto s = parts_.saver->CheckFinite(); !s.ok()) return Failed(s);
     }
     if (finished || stopped) {
       parts_.observer->OnEnd(state_.attempted, finished);
-      outcome.end = finished ? End::kFinished : End::kStopped;
-      return outcome;
+      return {finished ? End::kFinished : End::kStopped, absl::OkStatus()};
     }
+    if (auto s = parts_.saver->Poll(); !s.ok()) return {End::kSaveFailed, s};
 
-    if (witness_.has_value()) {
-      // Before the first step of a resumed run.
-      if (absl::Status s = CheckWitness(*witness_, state_); !s.ok()) {
-        return {End::kRejected, s, std::nullopt};
-      }
-      witness_.reset();
+    if (auto s = MicroStep(); !s.ok()) return Failed(s);
+    if (state_.accumulation.count == state_.accumulation.per_step) {
+      if (auto s = FinishStep(); !s.ok()) return Failed(s);
     }
-    if (absl::Status s = Step(); !s.ok()) return Failed(s);
-    evaluation_pending = EvaluationDue();
+    parts_.budget->Lap();
   }
 }
 
-TrainLoop::Input TrainLoop::MakeInput(const Dataset& dataset,
-                                      const std::vector<uint64_t>& ids,
-                                      uint64_t epoch, Augment augment) {
-  const int64_t n = ids.size();
-  at::Tensor images = at::empty(
-      {n, dataset.channels, dataset.height, dataset.width}, at::kFloat);
-  at::Tensor labels = at::empty({n}, at::kLong);
-  FillBatch(dataset, ids, epoch, parts_.config->run().seed(), augment,
-            images.mutable_data_ptr<float>(),
-            labels.mutable_data_ptr<int64_t>());
-  return {images.to(parts_.device), labels.to(parts_.device)};
+bool TrainLoop::Finished() const {
+  // An evaluation that a stop request cut short is still owed.
+  return AtBoundary() && !state_.evaluation.pending &&
+         (state_.attempted >= parts_.config->run().steps() ||
+          StopsEarly(state_));
 }
 
-absl::Status TrainLoop::Step() {
-  const trainer::v1::TrainerConfig& config = *parts_.config;
-  Optimizer& optimizer = *state_.optimizer;
-  const std::vector<at::Tensor> parameters =
-      Tensors(state_.model->Parameters());
-  StepEvent event;
-  event.attempt = parts_.run.attempt;
+bool TrainLoop::SaveDue() const {
+  const auto& config = *parts_.config;
+  const uint64_t step = state_.attempted + (AtBoundary() ? 0 : 1);
+  const uint32_t at = AtBoundary() ? 0 : config.save().at_micro();
+  return step > 0 && step % config.run().save_every() == 0 &&
+         state_.accumulation.count == at;
+}
 
-  // Draw.
+absl::Status TrainLoop::MicroStep() {
+  const auto& config = *parts_.config;
   At(StepPoint::kBeforeDraw);
   const Batch batch = state_.sampler->NextBatch();
-  const Input input = MakeInput(
-      *parts_.train, batch.sample_ids, batch.epoch,
-      config.data().augment() ? Augment::kShift2FlipV1 : Augment::kNone);
-  event.ids = SampleIdDigest(batch.sample_ids);
-  event.epoch = batch.epoch;
-  event.batch = batch.index;
+  const Input input = MakeInput(*parts_.train, batch.sample_ids, batch.epoch,
+                                config.run().seed(), AugmentOf(config),
+                                parts_.device);
   At(StepPoint::kAfterDraw);
+  if (parts_.witness.has_value()) {
+    // Before the first forward of a resumed run.
+    if (auto s = CheckWitness(*parts_.witness, state_); !s.ok()) return s;
+    parts_.witness.reset();
+  }
 
-  // Forward in mixed precision, backward of the scaled loss, unscale.
-  optimizer.ZeroGrad();
+  if (first_) parts_.observer->OnFirstForward(parts_.saver->Capture(state_));
+  first_ = false;
+
+  // Forward in mixed precision, backward of the scaled loss.
+  if (AtBoundary()) BeginStep(&state_);
+  const double share = ShareOfStep(state_, batch);
   at::Tensor loss;
   {
     const amp::Autocast autocast(parts_.device.type(), autocast_dtype_);
     loss = at::cross_entropy_loss(state_.model->Forward(input.images),
                                   input.labels);
   }
+  at::Tensor part = share == 1 ? loss : loss.mul(share);
+  if (state_.scaler != nullptr) part = state_.scaler->Scale(part);
+  part.backward();
+  state_.so_far.loss += share * loss.item<float>();
+  state_.so_far.samples += batch.sample_ids.size();
+  At(StepPoint::kAfterBackward);
+  state_.sampler->Advance();
+  ++state_.accumulation.count;
+  return absl::OkStatus();
+}
+
+absl::Status TrainLoop::FinishStep() {
+  Optimizer& optimizer = *state_.optimizer;
+  const std::vector<at::Tensor> parameters = ParametersOf(*state_.model);
+  StepEvent event = EventOf(state_);
+  event.attempt = parts_.attempt;
+  if (auto s = CheckRestored(event.loss); !s.ok()) return s;
+
+  // Unscale, gradient norm, clip, apply or skip.
   if (state_.scaler != nullptr) {
     event.scale = state_.scaler->scale();
-    state_.scaler->Scale(loss).backward();
-  } else {
-    loss.backward();
-  }
-  At(StepPoint::kAfterBackward);
-  if (state_.scaler != nullptr) {
     if (auto s = state_.scaler->Unscale(parameters); !s.ok()) return s;
     event.skipped = state_.scaler->found_inf();
-  }
-  event.loss = loss.item<float>();
-  if (state_.scaler == nullptr && !std::isfinite(event.loss)) {
+  } else if (!std::isfinite(event.loss)) {
     return absl::InternalError(absl::StrCat(
-        "loss of step ", state_.attempted + 1, ": expected a finite number, ",
-        "found ", event.loss, "; the last checkpoint is from before it. Lower ",
+        "loss of step ", event.step, ": expected a finite number, found ",
+        event.loss, "; the last checkpoint is from before it. Lower ",
         "optimizer.lr or raise the precision"));
   }
-
-  // Gradient norm, clip, apply or skip.
   const at::Tensor norm = GradientNorm(parameters);
   event.gradient_norm = norm.item<float>();
-  for (const Optimizer::Group& group : optimizer.groups()) {
-    event.lr.push_back(group.lr);
-  }
   if (!event.skipped) {
     if (state_.clip.has_value()) {
       ClipGradients(parameters, norm, state_.clip->limit);
@@ -166,105 +147,82 @@ absl::Status TrainLoop::Step() {
   }
   At(StepPoint::kAfterUpdate);
 
-  // Scaler, schedule (over applied steps), counters.
+  // EMA (of applied steps), scaler, schedule, counters.
+  if (state_.ema != nullptr && !event.skipped) state_.ema->Update();
   if (state_.scaler != nullptr) state_.scaler->Update();
   At(StepPoint::kAfterScaler);
-  if (!event.skipped) ++state_.schedule_position;
-  for (Optimizer::Group& group : optimizer.groups()) {
-    group.lr =
-        group.base_lr * parts_.schedule.Fraction(state_.schedule_position);
-  }
+  state_.schedule_position = parts_.schedule->PositionOf(
+      {state_.applied + !event.skipped, state_.attempted + 1,
+       state_.sampler->cursor(), state_.sampler->epoch()});
+  ApplySchedule();
   At(StepPoint::kAfterSchedule);
   ++state_.attempted;
   state_.applied += !event.skipped;
   state_.skipped += event.skipped;
-  state_.sampler->Advance();
+  state_.accumulation.count = 0;
+  state_.evaluation.pending =
+      state_.attempted % parts_.config->run().eval_every() == 0 ||
+      state_.attempted == parts_.config->run().steps();
 
-  event.step = state_.attempted;
+  // The boundary of this step.
   event.applied = state_.applied;
-  event.samples = state_.sampler->cursor();
   if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
   parts_.progress->Step(event);
+  parts_.saver->StepDone(event);
   parts_.observer->OnStep(event);
   parts_.observer->At(StepPoint::kBoundary, state_.attempted, &state_);
   if (state_.scaler != nullptr && state_.scaler->BelowMinimum()) {
     return absl::InternalError(absl::StrCat(
         "scaler.scale fell to ", state_.scaler->scale(), " after step ",
-        state_.attempted,
-        ", below precision.min_scale = ", config.precision().min_scale(),
+        state_.attempted, ", below precision.min_scale = ",
+        parts_.config->precision().min_scale(),
         ": every gradient overflows. Lower optimizer.lr or use bf16"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
-  const at::NoGradGuard no_grad;
-  const Dataset& test = *parts_.test;
-  state_.model->SetTraining(false);
-  double loss_sum = 0;
-  int64_t correct = 0;
-  bool stopped = false;
-  for (int64_t begin = 0; begin < test.size && !stopped;
-       begin += kEvaluationBatch) {
-    std::vector<uint64_t> ids(std::min(kEvaluationBatch, test.size - begin));
-    std::iota(ids.begin(), ids.end(), begin);
-    const Input input = MakeInput(test, ids, /*epoch=*/0, Augment::kNone);
-    const amp::Autocast autocast(parts_.device.type(), autocast_dtype_);
-    const at::Tensor logits = state_.model->Forward(input.images);
-    loss_sum += at::cross_entropy_loss(logits, input.labels).item<float>() *
-                static_cast<double>(ids.size());
-    correct +=
-        at::eq(at::argmax(logits, 1), input.labels).sum().item<int64_t>();
-    parts_.observer->At(StepPoint::kInEvaluation, state_.attempted, &state_);
-    stopped = StopRequest::Requested();
+void TrainLoop::ApplySchedule() {
+  const double fraction =
+      parts_.schedule->Fraction(state_.schedule_position, state_.plateau);
+  const std::optional<double> momentum =
+      parts_.schedule->Momentum(state_.schedule_position);
+  for (Optimizer::Group& group : state_.optimizer->groups()) {
+    group.lr = group.base_lr * fraction;
+    if (!momentum.has_value()) continue;
+    (state_.optimizer->kind() == "sgd" ? group.momentum : group.beta1) =
+        *momentum;
   }
-  state_.model->SetTraining(true);
-  if (stopped) return std::nullopt;
+}
 
-  EvaluationEvent event;
-  event.attempt = parts_.run.attempt;
-  event.step = state_.attempted;
-  event.samples = test.size;
-  event.loss = loss_sum / test.size;
-  event.accuracy = static_cast<double>(correct) / test.size;
-  state_.evaluation.last = EvaluationState::Result{
-      event.step, {{"accuracy", event.accuracy}, {"loss", event.loss}}};
-  if (!state_.best.has_value() || event.accuracy > state_.best->value) {
-    state_.best = BestState{"accuracy", /*higher_is_better=*/true,
-                            event.accuracy, event.step};
-  }
+absl::Status TrainLoop::Evaluate() {
+  auto done = parts_.evaluator->Evaluate(&state_);
+  if (!done.ok()) return done.status();
+  if (!done->has_value()) return absl::OkStatus();  // a stop request came
+  EvaluationEvent& event = **done;
+  event.attempt = parts_.attempt;
+  Select(*parts_.config, *parts_.schedule, &event, &state_);
+  if (state_.plateau.has_value()) ApplySchedule();
+  state_.evaluation.pending = false;
   // One that was repeated because a stop came after it is in the log already.
   if (parts_.metrics->last_evaluated_step() != event.step) {
     if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
   }
   parts_.progress->Evaluation(event);
   parts_.observer->OnEvaluation(event);
-  return event.accuracy;
+  return absl::OkStatus();
 }
 
-absl::Status TrainLoop::Save() {
-  // Already in the run folder: the step resumed from, or a stop request at a
-  // boundary that was due anyway.
-  if (saved_step_ == state_.attempted) return absl::OkStatus();
-  // The log first: a committed step is in it even after a power cut.
-  if (auto s = parts_.metrics->Sync(); !s.ok()) return s;
-  const Snapshot snapshot = CaptureState(state_, parts_.schedule, parts_.run);
-  parts_.observer->OnSaveBegin(snapshot);
-  const auto digest = parts_.store->Save(snapshot);
-  parts_.observer->OnSaveEnd(snapshot, digest);
-  if (!digest.ok()) return digest.status();
-  saved_step_ = state_.attempted;
-  parts_.progress->Print(absl::StrCat("Saved step ", state_.attempted));
-  auto removed = parts_.store->Prune();
-  for (const std::string& notice : parts_.store->TakeNotices()) {
-    parts_.progress->Print(notice);
-  }
-  return removed.status();
-}
-
-bool TrainLoop::EvaluationDue() const {
-  return state_.attempted % parts_.config->run().eval_every() == 0 ||
-         state_.attempted == parts_.config->run().steps();
+absl::Status TrainLoop::CheckRestored(float loss) {
+  if (!parts_.next_loss.has_value()) return absl::OkStatus();
+  const float expected = *parts_.next_loss;
+  parts_.next_loss.reset();
+  if (std::memcmp(&expected, &loss, sizeof(loss)) == 0) return absl::OkStatus();
+  return MakeRefusal(
+      Refusal::MISMATCH,
+      absl::StrCat("witness: step ", state_.attempted + 1, " had loss ",
+                   expected, " when it was trained before and has ", loss,
+                   " now, at resume level BITWISE; some state was not "
+                   "restored"));
 }
 
 }  // namespace reprise

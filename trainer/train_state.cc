@@ -2,29 +2,23 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "trainer/schedule/from_config.h"
 #include "trainer/schedule/schedule.h"
 
 namespace reprise {
 
-absl::StatusOr<WarmupCosine> MakeSchedule(
-    const trainer::v1::TrainerConfig& config) {
-  if (config.schedule().form() != kWarmupCosineV1 ||
-      config.schedule().unit() != "applied") {
-    return absl::UnimplementedError(absl::StrCat(
-        "schedule: expected ", kWarmupCosineV1, " over applied steps, found ",
-        config.schedule().form(), " over ", config.schedule().unit(),
-        "; this trainer does not follow it"));
-  }
-  WarmupCosine::Definition definition;
-  definition.warmup = config.schedule().warmup();
-  definition.horizon = config.schedule().horizon() != 0
-                           ? config.schedule().horizon()
-                           : config.run().steps();
-  definition.final_fraction = config.schedule().final_fraction();
-  return WarmupCosine::Create(definition);
+absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
+                                      uint64_t train_size) {
+  const uint64_t batch = config.data().batch_size();
+  const uint64_t per_epoch = std::max<uint64_t>(1, train_size / batch * batch);
+  RunLength length;
+  length.steps = config.run().steps();
+  length.samples = length.steps * config.accumulation().steps() * batch;
+  length.epochs = (length.samples + per_epoch - 1) / per_epoch;
+  return ScheduleFromConfig(config.schedule(), length);
 }
 
 std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config) {
@@ -59,11 +53,12 @@ absl::StatusOr<TrainState> MakeTrainState(
   state.model->MoveTo(device);
   state.model->SetTraining(true);
 
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, train.size);
   if (!schedule.ok()) return schedule.status();
+  state.plateau = schedule->FirstState();
   Optimizer::Group options;
   options.base_lr = config.optimizer().lr();
-  options.lr = options.base_lr * schedule->Fraction(0);
+  options.lr = options.base_lr * schedule->Fraction(0, state.plateau);
   options.beta1 = config.optimizer().beta1();
   options.beta2 = config.optimizer().beta2();
   options.eps = config.optimizer().eps();
@@ -76,7 +71,25 @@ absl::StatusOr<TrainState> MakeTrainState(
   if (!optimizer.ok()) return optimizer.status();
   state.optimizer = *std::move(optimizer);
 
+  // A schedule that moves the momentum begins with its own.
+  if (const auto momentum = schedule->Momentum(0); momentum.has_value()) {
+    for (Optimizer::Group& group : state.optimizer->groups()) {
+      (state.optimizer->kind() == "sgd" ? group.momentum : group.beta1) =
+          *momentum;
+    }
+  }
+
   state.clip = ClipOf(config);
+  state.accumulation.per_step = config.accumulation().steps();
+  if (config.ema().decay() > 0) {
+    state.ema = std::make_unique<Ema>(
+        state.model->Parameters(), config.ema().decay(),
+        config.ema().ramp() == "none" ? "" : config.ema().ramp());
+  }
+  if (config.best().patience() > 0) {
+    state.early_stop = EarlyStopState{config.best().patience(),
+                                      config.best().min_delta(), 0, {}};
+  }
 
   if (config.precision().scaler()) {
     amp::GradScaler::Options scaler;

@@ -1,10 +1,12 @@
 // Restores: from a Snapshot to the trainer's live state, or a refusal by item.
 #include <ATen/core/Generator.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,6 +19,7 @@
 #include "format/random/philox.h"
 #include "format/refusal.h"
 #include "format/vocabulary.h"
+#include "trainer/checkpoint/step_values.h"
 #include "trainer/checkpoint/ties.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
@@ -194,38 +197,29 @@ absl::Status RestoreOptimizer(const Snapshot& snapshot, Optimizer* optimizer) {
   return AsMismatch(optimizer->Load(saved));
 }
 
-absl::Status RestoreSchedule(const Snapshot& snapshot,
-                             const WarmupCosine& schedule, TrainState* state) {
+absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
+                             TrainState* state) {
   const ScheduleState& sched = *snapshot.schedule;
-  if (sched.form != kWarmupCosineV1 ||
-      sched.unit != ScheduleState::Unit::kApplied ||
-      sched.horizon != schedule.definition().horizon ||
-      sched.warmup != schedule.definition().warmup ||
-      sched.final_fraction != schedule.definition().final_fraction) {
-    return Mismatch(
-        "sched.definition",
-        absl::StrFormat("expected %s over applied steps with warmup %d, "
-                        "horizon %d, final fraction %g; found %s with warmup "
-                        "%d, horizon %d, final fraction %g",
-                        kWarmupCosineV1, schedule.definition().warmup,
-                        schedule.definition().horizon,
-                        schedule.definition().final_fraction, sched.form,
-                        sched.warmup, sched.horizon, sched.final_fraction));
-  }
-  if (sched.position > snapshot.step) {
+  if (auto s = AsMismatch(schedule.CheckSame(sched)); !s.ok()) return s;
+  // Between micro-steps the cursor is ahead of the boundary.
+  if (snapshot.counters.has_value() && snapshot.micro_step() == 0) {
+    const uint64_t expected = schedule.PositionOf(
+        {state->applied, state->attempted, state->sampler->cursor(),
+         state->sampler->epoch()});
+    if (sched.position != expected) {
+      return Mismatch("sched.position",
+                      absl::StrCat("expected ", expected,
+                                   ", which follows from the counters, found ",
+                                   sched.position));
+    }
+  } else if (sched.unit == ScheduleState::Unit::kApplied &&
+             sched.position > snapshot.step) {
     return Mismatch("sched.position",
                     absl::StrCat("expected at most the ", snapshot.step,
                                  " attempted steps, found ", sched.position));
   }
-  if (snapshot.counters.has_value() &&
-      sched.position != snapshot.counters->applied) {
-    return Mismatch("sched.position",
-                    absl::StrCat("expected the ", snapshot.counters->applied,
-                                 " applied steps that counters.applied has, "
-                                 "found ",
-                                 sched.position));
-  }
   state->schedule_position = sched.position;
+  state->plateau = sched.state;
   return absl::OkStatus();
 }
 
@@ -298,11 +292,85 @@ void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
   state->skipped = snapshot.step - state->applied;
   state->evaluation = snapshot.evaluation.value_or(EvaluationState());
   state->best = snapshot.best;
+  if (snapshot.early_stop.has_value()) state->early_stop = snapshot.early_stop;
   // What clips is in the configuration of version 1.
   if (!Omitted(snapshot, Item::CLIP)) state->clip = snapshot.clip;
 }
 
+absl::Status RestoreEma(const Snapshot& snapshot, TrainState* state) {
+  if ((state->ema != nullptr) != snapshot.ema.has_value()) {
+    return Mismatch("ema.config",
+                    state->ema != nullptr
+                        ? "the run keeps an average of its weights and the "
+                          "checkpoint has none"
+                        : "the checkpoint has an average of the weights and "
+                          "the run keeps none");
+  }
+  if (state->ema == nullptr) return absl::OkStatus();
+  return AsMismatch(state->ema->Load(*snapshot.ema, snapshot.ema_weights));
+}
+
+absl::Status RestoreStepInProgress(const Snapshot& snapshot,
+                                   TrainState* state) {
+  if (!snapshot.accumulation.has_value()) return absl::OkStatus();
+  if (snapshot.accumulation->per_step != state->accumulation.per_step) {
+    return Mismatch("accum.count",
+                    absl::StrCat("expected ", state->accumulation.per_step,
+                                 " micro-steps a step, found ",
+                                 snapshot.accumulation->per_step));
+  }
+  state->accumulation = *snapshot.accumulation;
+  if (state->accumulation.count == 0) return absl::OkStatus();
+  std::vector<NamedTensor> gradients;
+  for (const NamedTensor& t : state->model->Parameters()) {
+    for (const Tensor& saved : snapshot.gradients) {
+      if (saved.name() != t.name) continue;
+      t.tensor.mutable_grad() = at::zeros_like(t.tensor);
+      gradients.push_back({t.name, t.tensor.grad()});
+    }
+  }
+  if (auto s = LoadTensors("accum.grads", snapshot.gradients, gradients);
+      !s.ok()) {
+    return s;
+  }
+  int found = 0;
+  for (const UserValue& value : snapshot.user) {
+    if (value.name == kStepLoss) {
+      if (const double* loss = std::get_if<double>(&value.value)) {
+        state->so_far.loss = *loss;
+        ++found;
+      }
+    } else if (value.name == kStepSamples) {
+      if (const uint64_t* samples = std::get_if<uint64_t>(&value.value)) {
+        state->so_far.samples = *samples;
+        ++found;
+      }
+    }
+  }
+  if (found == 2) return absl::OkStatus();
+  return MakeRefusal(
+      Refusal::MISSING_ITEM,
+      absl::StrCat("user: expected the values ", kStepLoss, " and ",
+                   kStepSamples, " of the step in progress"));
+}
+
 }  // namespace
+
+absl::Status RestoreWeights(const Snapshot& snapshot, TrainState* state) {
+  if (auto s = LoadTensors("model.params", snapshot.parameters,
+                           state->model->Parameters());
+      !s.ok()) {
+    return s;
+  }
+  if (auto s = LoadTensors("model.buffers", snapshot.buffers,
+                           state->model->Buffers());
+      !s.ok()) {
+    return s;
+  }
+  if (state->ema == nullptr) return absl::OkStatus();
+  // The average begins with them.
+  return state->ema->Load(state->ema->state(), {});
+}
 
 std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
   std::vector<Item> items;
@@ -318,19 +386,21 @@ std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
 }
 
 absl::Status RestoreState(const Snapshot& snapshot,
-                          const WarmupCosine& schedule,
+                          const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state) {
   if (auto s = CheckPresence(snapshot); !s.ok()) return s;
   if (auto s = RestoreModel(snapshot, state->model.get()); !s.ok()) return s;
   if (auto s = RestoreOptimizer(snapshot, state->optimizer.get()); !s.ok()) {
     return s;
   }
-  if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
   if (auto s = RestoreScaler(snapshot, state); !s.ok()) return s;
   if (auto s = RestoreData(snapshot, data, state->sampler.get()); !s.ok()) {
     return s;
   }
   RestoreProgress(snapshot, state);
+  if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
+  if (auto s = RestoreEma(snapshot, state); !s.ok()) return s;
+  if (auto s = RestoreStepInProgress(snapshot, state); !s.ok()) return s;
   // Last: everything before may have drawn from them.
   if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
       !s.ok()) {

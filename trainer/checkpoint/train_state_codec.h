@@ -33,7 +33,7 @@ struct RunInfo {
 
 // The state as `state` stands, every item of the inventory answered. Tensors
 // are views of the live ones: save before the next step.
-Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
+Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
                       const RunInfo& run);
 
 // Makes `state`, freshly built from the same configuration, the one that
@@ -42,8 +42,12 @@ Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
 // carry a Refusal: MISSING_ITEM naming the item, MISMATCH naming what differs.
 // `state` is unusable then.
 absl::Status RestoreState(const Snapshot& snapshot,
-                          const WarmupCosine& schedule,
+                          const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state);
+
+// Loads parameters and buffers alone, by name: the weights-only start of
+// another run. Errors: as RestoreState.
+absl::Status RestoreWeights(const Snapshot& snapshot, TrainState* state);
 
 // Items that the run has and `snapshot` does not because version 1, which wrote
 // it or what it was migrated from, does not record them.

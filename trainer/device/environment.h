@@ -12,9 +12,10 @@
 namespace reprise {
 
 // Makes results repeatable: one inter-operator thread, `threads` (>= 1)
-// intra-operator threads, deterministic kernels, no TF32. Call it once, before
-// the first computation.
-void SetUpLibTorch(int threads);
+// intra-operator threads; deterministic kernels and TF32 as asked. Call it once,
+// before the first computation.
+void SetUpLibTorch(int threads, bool deterministic = true,
+                   bool allow_tf32 = false);
 
 // The environment as it is now, kernel probe included. `dtype` is what autocast
 // computes in.
