@@ -28,6 +28,7 @@
 #include "trainer/data/augment.h"
 #include "trainer/data/fashion_mnist.h"
 #include "trainer/data/synthetic.h"
+#include "trainer/data/text.h"
 #include "trainer/device/cuda_backend.h"
 #include "trainer/device/environment.h"
 #include "trainer/flags.h"
@@ -61,6 +62,9 @@ absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
   if (config.data().name() == "fashion_mnist") {
     return LoadFashionMnist(folder, split, limit);
   }
+  if (config.data().name() == "text") {
+    return LoadText(folder, split, config.data().sequence_length(), limit);
+  }
   MakeSyntheticOptions options;
   options.size = limit != 0 ? limit : 1000;
   options.height = options.width = config.data().synthetic_size();
@@ -83,7 +87,7 @@ void ApplyOptimizerChanges(const TrainerConfig& config,
   for (const ConfigChange& change : changes) {
     for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
-        group.base_lr = config.optimizer().lr();
+        group.base_lr = config.optimizer().lr() * group.lr_scale;
         group.lr = group.base_lr * schedule.Fraction(state->schedule_position);
       } else if (change.path == "optimizer.beta1") {
         group.beta1 = config.optimizer().beta1();

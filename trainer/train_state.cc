@@ -2,9 +2,14 @@
 
 #include <ATen/Context.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "trainer/optim/frozen.h"
+#include "trainer/optim/group_rules.h"
+#include "trainer/optim/parameter_groups.h"
 #include "trainer/schedule/schedule.h"
 
 namespace reprise {
@@ -27,6 +32,25 @@ absl::StatusOr<WarmupCosine> MakeSchedule(
   return WarmupCosine::Create(definition);
 }
 
+namespace {
+
+absl::StatusOr<std::vector<Optimizer::Group>> MakeGroups(
+    const std::string& text, const std::vector<NamedTensor>& parameters,
+    const Optimizer::Group& options) {
+  const auto rules = ParseGroupRules(text);
+  if (!rules.ok()) return rules.status();
+  if (rules->empty()) return GroupsByRank(parameters, options);
+  return GroupsByRules(parameters, options, *rules);
+}
+
+TailPolicy TailOf(const std::string& tail) {
+  if (tail == "partial") return TailPolicy::kPartial;
+  if (tail == "span") return TailPolicy::kSpan;
+  return TailPolicy::kDrop;
+}
+
+}  // namespace
+
 absl::StatusOr<TrainState> MakeTrainState(
     const trainer::v1::TrainerConfig& config, const Dataset& train,
     at::Device device) {
@@ -47,11 +71,23 @@ absl::StatusOr<TrainState> MakeTrainState(
   model.height = train.height;
   model.width = train.width;
   model.classes = train.classes;
+  model.layers = config.model().layers();
+  model.heads = config.model().heads();
+  model.sequence_length = config.data().sequence_length();
   auto made = MakeModel(model);
   if (!made.ok()) return made.status();
   state.model = *std::move(made);
   state.model->MoveTo(device);
   state.model->SetTraining(true);
+  if (config.model().dtype() != "fp32") {
+    state.model->KeepMatricesIn(
+        config.model().dtype() == "fp16" ? at::kHalf : at::kBFloat16);
+  }
+  if (auto s =
+          FreezeByPattern(state.model->Parameters(), config.model().frozen());
+      !s.ok()) {
+    return s;
+  }
 
   auto schedule = MakeSchedule(config);
   if (!schedule.ok()) return schedule.status();
@@ -64,9 +100,11 @@ absl::StatusOr<TrainState> MakeTrainState(
   options.weight_decay = config.optimizer().weight_decay();
   options.momentum = config.optimizer().momentum();
   options.nesterov = config.optimizer().nesterov();
+  auto groups = MakeGroups(config.optimizer().groups(),
+                           state.model->Parameters(), options);
+  if (!groups.ok()) return groups.status();
   auto optimizer =
-      Optimizer::Create(config.optimizer().kind(),
-                        GroupsByRank(state.model->Parameters(), options));
+      Optimizer::Create(config.optimizer().kind(), *std::move(groups));
   if (!optimizer.ok()) return optimizer.status();
   state.optimizer = *std::move(optimizer);
 
@@ -82,6 +120,14 @@ absl::StatusOr<TrainState> MakeTrainState(
   order.dataset_size = train.size;
   order.batch_size = config.data().batch_size();
   order.seed = config.run().seed();
+  order.tail = TailOf(config.data().tail());
+  if (order.tail == TailPolicy::kPartial && config.model().kind() == "mlp" &&
+      train.size % order.batch_size == 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.tail: expected another policy than partial, which makes a batch "
+        "of one of ",
+        train.size, " samples; the mlp's batch norm needs two"));
+  }
   auto sampler = Sampler::Create(order);
   if (!sampler.ok()) return sampler.status();
   state.sampler = std::make_unique<Sampler>(*std::move(sampler));
