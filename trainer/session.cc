@@ -20,13 +20,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "format/checkpoint_store.h"
 #include "format/refusal.h"
+#include "format/version.h"
 #include "format/vocabulary.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/config/config.h"
 #include "trainer/data/augment.h"
 #include "trainer/data/fashion_mnist.h"
+#include "trainer/data/fingerprint.h"
 #include "trainer/data/synthetic.h"
 #include "trainer/data/text.h"
 #include "trainer/device/cuda_backend.h"
@@ -34,6 +37,7 @@
 #include "trainer/flags.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
+#include "trainer/optim/frozen.h"
 #include "trainer/run_id.h"
 #include "trainer/signals/stop_request.h"
 #include "trainer/train_loop.h"
@@ -79,16 +83,26 @@ void PrintRestored(const LoadedCheckpoint& checkpoint) {
   }
 }
 
-// Puts the explicit changes of optimizer options into the restored state: the
-// optimizer's own are the checkpoint's.
-void ApplyOptimizerChanges(const TrainerConfig& config,
-                           const std::vector<ConfigChange>& changes,
-                           const WarmupCosine& schedule, TrainState* state) {
+// Puts the explicit changes of options into the restored state, which has the
+// checkpoint's.
+void ApplyChanges(const TrainerConfig& config,
+                  const std::vector<ConfigChange>& changes,
+                  const Schedule& schedule, TrainState* state) {
   for (const ConfigChange& change : changes) {
+    if (change.path == "model.frozen") {
+      // It suits the model: MakeTrainState froze by the same pattern.
+      FreezeByPattern(state->model->Parameters(), config.model().frozen())
+          .IgnoreError();
+    }
+    if (change.path == "optimizer.clip_norm" ||
+        change.path == "optimizer.clip_value") {
+      state->clip = ClipOf(config);
+    }
     for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
         group.base_lr = config.optimizer().lr() * group.lr_scale;
-        group.lr = group.base_lr * schedule.Fraction(state->schedule_position);
+        group.lr = group.base_lr * schedule.Fraction(state->schedule_position,
+                                                     state->schedule_state);
       } else if (change.path == "optimizer.beta1") {
         group.beta1 = config.optimizer().beta1();
       } else if (change.path == "optimizer.beta2") {
@@ -96,7 +110,7 @@ void ApplyOptimizerChanges(const TrainerConfig& config,
       } else if (change.path == "optimizer.eps") {
         group.eps = config.optimizer().eps();
       } else if (change.path == "optimizer.weight_decay" &&
-                 group.weight_decay != 0) {
+                 !group.own_weight_decay) {
         group.weight_decay = config.optimizer().weight_decay();
       }
     }
@@ -143,7 +157,7 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
   if (!train.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, train.status()});
   auto test = LoadData(config, line.data_dir, Split::kTest);
   if (!test.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, test.status()});
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, *train);
   if (!schedule.ok())
     return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
 
@@ -156,15 +170,29 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
   RunInfo run;
   run.config = Record(config, changes);
   run.architecture = config.model().kind();
+  run.fingerprint = FingerprintOf(*train);
   if (config.data().augment()) run.augmentation = std::string(kShift2FlipV1);
   run.environment =
       DescribeEnvironment(device, AutocastDType(config.precision()));
   if (from.has_value()) {
-    if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
+    if (auto s =
+            RestoreState(from->snapshot, *schedule, run.fingerprint, &*state);
+        !s.ok()) {
       return Report(
           {ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
     }
-    ApplyOptimizerChanges(config, changes, *schedule, &*state);
+    run.accepted_missing = NotRecordedByV1(from->snapshot);
+    if (!run.accepted_missing.empty()) {
+      absl::PrintF(
+          "Not in a checkpoint of version 1, taken from the configuration or "
+          "begun anew: %s\n",
+          absl::StrJoin(
+              run.accepted_missing, ", ",
+              [](std::string* out, Item item) { out->append(TextOf(item)); }));
+    }
+    run.optional_features = from->snapshot.optional_features;
+    run.history = from->snapshot.history;
+    ApplyChanges(config, changes, *schedule, &*state);
     PrintRestored(*from);
     const ResumePromise promise =
         PromiseFor(*from->snapshot.environment, run.environment);
@@ -176,7 +204,8 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
       return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
-    run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
+    run.parent = ParentRef{from->snapshot.step, from->manifest_digest,
+                           from->value_digest};
     auto moved = store->ResumeFrom(*from, run.attempt);
     if (!moved.ok())
       return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
@@ -202,10 +231,20 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
       *schedule, run,
       store,     &*metrics,
       &progress, hooks.observer != nullptr ? hooks.observer : &nobody};
-  parts.evaluation_pending =
-      EvaluationPending(config, state->attempted, *metrics);
-  if (from.has_value()) parts.saved_step = state->attempted;
-  if (state->attempted >= config.run().steps() && !parts.evaluation_pending) {
+  if (from.has_value()) {
+    parts.saved_step = state->attempted;
+    parts.witness = from->snapshot.witness;
+    // A rate that the person changed is another than announced.
+    if (parts.witness.has_value() && !changes.empty()) {
+      parts.witness->next_lr.clear();
+    }
+    // Version 1 does not say; the log does.
+    if (!from->snapshot.evaluation.has_value()) {
+      state->evaluation.pending =
+          EvaluationPending(config, state->attempted, *metrics);
+    }
+  }
+  if (state->attempted >= config.run().steps() && !state->evaluation.pending) {
     absl::PrintF(
         "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
         "again).\n",
@@ -235,6 +274,8 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
       return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
       return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
+    case TrainOutcome::End::kRejected:
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, outcome.error});
     case TrainOutcome::End::kFailed:
       return Report({ExitCode::EXIT_TRAINING_FAILED, outcome.error});
   }
@@ -274,6 +315,7 @@ ExitCode RunSession(const CommandLine& line, const SessionHooks& hooks) {
   CheckpointStore::Options options;
   options.file_system = hooks.file_system;
   options.take_foreign_lock = line.take_foreign_lock;
+  options.format_major = kV2Major;
   auto opened = CheckpointStore::Open(line.run_dir, options);
   if (!opened.ok())
     return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});

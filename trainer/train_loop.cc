@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "trainer/amp/autocast.h"
+#include "trainer/checkpoint/witness.h"
 #include "trainer/data/augment.h"
 #include "trainer/data/host_batch.h"
 #include "trainer/data/sampler.h"
@@ -53,12 +54,13 @@ TrainLoop::TrainLoop(Parts parts, TrainState* state)
       autocast_dtype_(AutocastDType(parts_.config->precision())),
       state_(*state),
       loader_(parts_.train, *state->sampler, LoaderOptions(*parts_.config)),
-      saved_step_(parts_.saved_step) {}
+      saved_step_(parts_.saved_step),
+      witness_(parts_.witness) {}
 
 TrainOutcome TrainLoop::Run() {
   using End = TrainOutcome::End;
   TrainOutcome outcome;
-  bool evaluation_pending = parts_.evaluation_pending;
+  bool& evaluation_pending = state_.evaluation.pending;
   while (true) {
     // The boundary of step `attempted`.
     if (evaluation_pending) {
@@ -83,6 +85,13 @@ TrainOutcome TrainLoop::Run() {
       return outcome;
     }
 
+    if (witness_.has_value()) {
+      // Before the first step of a resumed run.
+      if (absl::Status s = CheckWitness(*witness_, state_); !s.ok()) {
+        return {End::kRejected, s, std::nullopt};
+      }
+      witness_.reset();
+    }
     if (absl::Status s = Step(); !s.ok()) return Failed(s);
     evaluation_pending = EvaluationDue();
   }
@@ -140,30 +149,34 @@ absl::Status TrainLoop::Step() {
     event.lr.push_back(group.lr);
   }
   if (!event.skipped) {
-    if (config.optimizer().clip_norm() > 0) {
-      ClipGradients(parameters, norm, config.optimizer().clip_norm());
-    } else if (config.optimizer().clip_value() > 0) {
-      ClipGradientsByValue(parameters, config.optimizer().clip_value());
+    if (state_.clip.has_value()) {
+      if (state_.clip->kind == ClipState::Kind::kNorm) {
+        ClipGradients(parameters, norm, state_.clip->limit);
+      } else {
+        ClipGradientsByValue(parameters, state_.clip->limit);
+      }
     }
     optimizer.Step();
   }
   At(StepPoint::kAfterUpdate);
 
-  // Scaler, schedule (over applied steps), counters.
+  // Scaler, schedule, counters.
   if (state_.scaler != nullptr) state_.scaler->Update();
   At(StepPoint::kAfterScaler);
-  if (!event.skipped) ++state_.schedule_position;
-  for (Optimizer::Group& group : optimizer.groups()) {
-    group.lr =
-        group.base_lr * parts_.schedule.Fraction(state_.schedule_position);
-  }
+  Sampler after = *state_.sampler;
+  after.Advance();
+  state_.schedule_position = parts_.schedule.PositionOf(
+      {state_.applied + !event.skipped, state_.attempted + 1, after.cursor(),
+       after.epoch()});
+  ApplySchedule();
   At(StepPoint::kAfterSchedule);
   ++state_.attempted;
+  state_.applied += !event.skipped;
   state_.skipped += event.skipped;
   state_.sampler->Advance();
 
   event.step = state_.attempted;
-  event.applied = state_.schedule_position;
+  event.applied = state_.applied;
   event.samples = state_.sampler->cursor();
   if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
   parts_.progress->Step(event);
@@ -214,7 +227,23 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
   event.samples = test.size;
   event.loss = loss_sum / predictions;
   event.accuracy = static_cast<double>(right) / predictions;
-  if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
+  state_.evaluation.last = EvaluationState::Result{
+      event.step, {{"accuracy", event.accuracy}, {"loss", event.loss}}};
+  if (!state_.best.has_value() || event.accuracy > state_.best->value) {
+    state_.best = BestState{"accuracy", /*higher_is_better=*/true,
+                            event.accuracy, event.step};
+  }
+  if (state_.schedule_state.has_value()) {
+    state_.schedule_state = parts_.schedule.AfterEvaluation(
+        *state_.schedule_state, parts_.config->schedule().metric() == "loss"
+                                    ? event.loss
+                                    : event.accuracy);
+    ApplySchedule();
+  }
+  // One that was repeated because a stop came after it is in the log already.
+  if (parts_.metrics->last_evaluated_step() != event.step) {
+    if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
+  }
   parts_.progress->Evaluation(event);
   parts_.observer->OnEvaluation(event);
   return event.accuracy;
@@ -238,6 +267,13 @@ absl::Status TrainLoop::Save() {
     parts_.progress->Print(notice);
   }
   return removed.status();
+}
+
+void TrainLoop::ApplySchedule() {
+  const uint64_t position = state_.schedule_position;
+  state_.optimizer->ApplySchedule(
+      parts_.schedule.Fraction(position, state_.schedule_state),
+      parts_.schedule.Momentum(position));
 }
 
 bool TrainLoop::EvaluationDue() const {

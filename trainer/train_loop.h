@@ -40,9 +40,10 @@ struct TrainOutcome {
     kStopped,     // a signal asked; the state is committed
     kSaveFailed,  // a checkpoint could not be committed; earlier ones stand
     kFailed,      // training cannot go on (non-finite loss, scale too small)
+    kRejected,    // the restored state is not what its checkpoint announces
   };
   End end = End::kFinished;
-  absl::Status error;  // for the last two
+  absl::Status error;  // for the last three
   // Of the last complete evaluation, if there was one: fraction in [0, 1].
   std::optional<double> accuracy;
 };
@@ -55,15 +56,14 @@ class TrainLoop {
     const Dataset* train;
     const Dataset* test;
     at::Device device = at::kCPU;
-    WarmupCosine schedule;
+    Schedule schedule;
     RunInfo run;
     CheckpointStore* store;
     MetricsLog* metrics;
     Progress* progress;
     TrainObserver* observer;
-    // An evaluation was due at the step resumed from and its result is not in
-    // the log: it comes first.
-    bool evaluation_pending = false;
+    // What the checkpoint resumed from announces of the first step.
+    std::optional<WitnessState> witness = std::nullopt;
     // The step that the run folder's checkpoint already holds, after a resume.
     std::optional<uint64_t> saved_step = std::nullopt;
   };
@@ -80,6 +80,8 @@ class TrainLoop {
   // Evaluates on the test set and logs it; nullopt when a stop request came.
   absl::StatusOr<std::optional<double>> Evaluate();
   absl::Status Save();
+  // Puts the rate and the momentum of the schedule's position in force.
+  void ApplySchedule();
   bool EvaluationDue() const;
   // Tells the observer that the step in progress stands at `point`.
   void At(StepPoint point) {
@@ -91,6 +93,7 @@ class TrainLoop {
   TrainState& state_;
   DataLoader loader_;
   std::optional<uint64_t> saved_step_;
+  std::optional<WitnessState> witness_;
 };
 
 }  // namespace reprise

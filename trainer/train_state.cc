@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,26 +11,30 @@
 #include "trainer/optim/frozen.h"
 #include "trainer/optim/group_rules.h"
 #include "trainer/optim/parameter_groups.h"
-#include "trainer/schedule/schedule.h"
+#include "trainer/schedule/from_config.h"
 
 namespace reprise {
 
-absl::StatusOr<WarmupCosine> MakeSchedule(
-    const trainer::v1::TrainerConfig& config) {
-  if (config.schedule().form() != kWarmupCosineV1 ||
-      config.schedule().unit() != "applied") {
-    return absl::UnimplementedError(absl::StrCat(
-        "schedule: expected ", kWarmupCosineV1, " over applied steps, found ",
-        config.schedule().form(), " over ", config.schedule().unit(),
-        "; this trainer does not follow it"));
+absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
+                                      const Dataset& train) {
+  RunLength length;
+  length.steps = config.run().steps();
+  length.samples = length.steps * config.data().batch_size();
+  const uint64_t epoch = std::max<int64_t>(1, train.size);
+  length.epochs = length.samples / epoch + (length.samples % epoch != 0);
+  return ScheduleFromConfig(config.schedule(), length);
+}
+
+std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config) {
+  if (config.optimizer().clip_norm() > 0) {
+    return ClipState{ClipState::Kind::kNorm, config.optimizer().clip_norm(),
+                     /*norm_type=*/2.0};
   }
-  WarmupCosine::Definition definition;
-  definition.warmup = config.schedule().warmup();
-  definition.horizon = config.schedule().horizon() != 0
-                           ? config.schedule().horizon()
-                           : config.run().steps();
-  definition.final_fraction = config.schedule().final_fraction();
-  return WarmupCosine::Create(definition);
+  if (config.optimizer().clip_value() > 0) {
+    return ClipState{ClipState::Kind::kValue, config.optimizer().clip_value(),
+                     /*norm_type=*/std::nullopt};
+  }
+  return std::nullopt;
 }
 
 namespace {
@@ -89,11 +94,10 @@ absl::StatusOr<TrainState> MakeTrainState(
     return s;
   }
 
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, train);
   if (!schedule.ok()) return schedule.status();
   Optimizer::Group options;
   options.base_lr = config.optimizer().lr();
-  options.lr = options.base_lr * schedule->Fraction(0);
   options.beta1 = config.optimizer().beta1();
   options.beta2 = config.optimizer().beta2();
   options.eps = config.optimizer().eps();
@@ -107,6 +111,11 @@ absl::StatusOr<TrainState> MakeTrainState(
       Optimizer::Create(config.optimizer().kind(), *std::move(groups));
   if (!optimizer.ok()) return optimizer.status();
   state.optimizer = *std::move(optimizer);
+  state.schedule_state = schedule->FirstState();
+  state.optimizer->ApplySchedule(schedule->Fraction(0, state.schedule_state),
+                                 schedule->Momentum(0));
+
+  state.clip = ClipOf(config);
 
   if (config.precision().scaler()) {
     amp::GradScaler::Options scaler;

@@ -28,14 +28,22 @@ namespace reprise {
 struct TrainState {
   // attempted = applied + skipped.
   uint64_t attempted = 0;
+  uint64_t applied = 0;
   uint64_t skipped = 0;
-  // Applied steps; the schedule is a pure function of it.
+  // In the schedule's unit; the rate of the next step is a function of it and,
+  // where the schedule looks at evaluations, of what it has seen.
   uint64_t schedule_position = 0;
+  std::optional<PlateauState> schedule_state;
   std::unique_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
   // Null when the loss is not scaled.
   std::unique_ptr<amp::GradScaler> scaler;
   std::unique_ptr<Sampler> sampler;
+  // Absent: gradients are not clipped.
+  std::optional<ClipState> clip;
+  EvaluationState evaluation;
+  // None before the first evaluation.
+  std::optional<BestState> best;
   // LibTorch's default generators: dropout and initialisation draw from them.
   at::Generator cpu_generator;
   std::optional<at::Generator> cuda_generator;
@@ -48,26 +56,37 @@ struct TrainStateField {
 };
 inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
     {"attempted", {Item::COUNTERS_STEP}},
-    // Version 1 has one counter: skipped = attempted - applied.
-    {"skipped", {Item::COUNTERS_STEP, Item::SCHED_POSITION}},
-    {"schedule_position", {Item::SCHED_POSITION, Item::SCHED_APPLIED}},
-    {"model", {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODE}},
+    {"applied", {Item::COUNTERS_APPLIED}},
+    {"skipped", {Item::COUNTERS_SKIPPED}},
+    {"schedule_position", {Item::SCHED_POSITION}},
+    {"schedule_state", {Item::SCHED_STATE}},
+    {"model",
+     {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODEL_TIES,
+      Item::FROZEN_FLAGS, Item::MODE}},
     {"optimizer",
      {Item::OPTIM_KIND, Item::OPTIM_GROUPS, Item::OPTIM_MOMENTS,
-      Item::OPTIM_STEP, Item::OPTIM_IDENTITY}},
+      Item::OPTIM_STEP, Item::OPTIM_IDENTITY, Item::OPTIM_DTYPE, Item::MASTER,
+      Item::SCHED_BASE, Item::SCHED_APPLIED}},
     {"scaler",
      {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}},
     {"sampler",
      {Item::SAMPLER_ALGORITHM, Item::SAMPLER_SEED, Item::SAMPLER_CURSOR,
-      Item::SAMPLER_ORDER, Item::DATA_BATCH}},
+      Item::SAMPLER_ORDER, Item::DATA_BATCH, Item::RNG_DATA,
+      Item::COUNTERS_SAMPLES}},
+    {"clip", {Item::CLIP}},
+    {"evaluation", {Item::EVAL}},
+    {"best", {Item::BEST}},
     {"cpu_generator", {Item::RNG_CPU}},
     {"cuda_generator", {Item::RNG_CUDA}},
 };
 
 // The schedule that the configuration asks for. INVALID_ARGUMENT as
-// WarmupCosine::Create.
-absl::StatusOr<WarmupCosine> MakeSchedule(
-    const trainer::v1::TrainerConfig& config);
+// Schedule::Create. A horizon that is not given is as long as the run.
+absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
+                                      const Dataset& train);
+
+// How the configuration asks to clip gradients; nullopt: not at all.
+std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config);
 
 // The state of step 0: seeds the generators, then draws the model's first
 // values. Errors: InvalidArgument for what the configuration asks and the data

@@ -167,6 +167,10 @@ absl::Status ValidateModel(const Snapshot& snapshot) {
     if (snapshot.architecture.empty()) {
       return Missing(Item::MODEL_PARAMS, "field model.architecture is absent");
     }
+    if (snapshot.initialisation.empty()) {
+      return Missing(Item::MODEL_PARAMS,
+                     "field model.initialisation is absent");
+    }
   }
   status = CheckGroupPresence(snapshot, {Item::MODEL_BUFFERS},
                               !snapshot.buffers.empty(), "a buffer");

@@ -82,6 +82,9 @@ std::vector<Vector> ValidVectors() {
   resumed.attempt = 2;
   resumed.parent = ParentRef{50, "fedcba9876543210"};
   Snapshot epoch_end = SmallSnapshot(100);
+  Snapshot largest_cursor = SmallSnapshot(60);
+  // 2^64 - 6: the last whole batch below 2^64.
+  largest_cursor.sampler->cursor = 18446744073709551610u;
   return {
       {"valid/small.ckpt", "VALID", "ENV-1 ITEM-1", "",
        File(Manifest(SmallSnapshot(60)))},
@@ -90,6 +93,8 @@ std::vector<Vector> ValidVectors() {
       {"valid/resumed.ckpt", "VALID", "RUN-3", "", File(Manifest(resumed))},
       {"valid/epoch_end.ckpt", "VALID", "DATA-2", "",
        File(Manifest(epoch_end))},
+      {"valid/largest_cursor.ckpt", "VALID", "DATA-2", "",
+       File(Manifest(largest_cursor))},
       {"valid/odd_tensors.ckpt", "VALID", "TEN-1 TEN-5", "",
        File(Manifest(OddTensors()))},
       {"valid/inference_only.ckpt", "VALID", "ITEM-5", "",
@@ -208,6 +213,21 @@ std::vector<Vector> ManifestVectors() {
       {"invalid/batch_beyond_the_epoch.ckpt", "INVALID_VALUE", "DATA-2",
        "batch index 100 in an epoch of 100",
        Edited([](auto* m) { m->mutable_sampler()->set_batch_index(100); })},
+      {"invalid/cursor_beyond_2_64.ckpt", "INVALID_VALUE", "DATA-2",
+       "sampler.cursor", Edited([](auto* m) {
+         m->mutable_sampler()->set_epoch(18446744073709551u);
+         m->mutable_sampler()->set_batch_index(62);
+       })},
+      {"invalid/no_initialisation.ckpt", "MISSING_ITEM", "ITEM-4",
+       "model.initialisation",
+       Edited([](auto* m) { m->mutable_model()->clear_initialisation(); })},
+      {"invalid/empty_after_applied_steps.ckpt", "MISSING_ITEM", "ITEM-6",
+       "EMPTY after 60 applied steps", Edited([](auto* m) {
+         for (Item item : {Item::OPTIM_MOMENTS, Item::OPTIM_STEP}) {
+           RecordOf(m, item)->set_presence(Presence::PRESENCE_EMPTY);
+         }
+         m->mutable_optimizer()->clear_states();
+       })},
       {"invalid/parameter_in_two_groups.ckpt", "INVALID_VALUE", "OPT-2",
        "in the groups twice", Edited([](auto* m) {
          m->mutable_optimizer()->mutable_groups(1)->add_parameters("fc.weight");

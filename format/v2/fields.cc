@@ -231,6 +231,7 @@ class Exchange {
       fields_.Field(Item::SCALER_CONFIG, "backoff_factor",
                     &scaler->backoff_factor);
       fields_.Field(Item::SCALER_CONFIG, "min_scale", &scaler->min_scale);
+      fields_.Field(Item::SCALER_CONFIG, "arithmetic", &scaler->arithmetic);
     }
     if (AccumulationState* accumulation =
             Part(&values_->accumulation, manifest_->has_accumulation())) {

@@ -1,5 +1,6 @@
 // The optimizer's rules: state belongs to names, and "nothing yet" is not
 // "missing".
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -214,9 +215,32 @@ absl::Status CheckStates(const Snapshot& snapshot,
   return absl::OkStatus();
 }
 
+// EMPTY says that no step was applied; what counts applied steps knows better.
+absl::Status CheckNothingApplied(const Snapshot& snapshot) {
+  uint64_t applied = 0;
+  if (IsSavedV2(snapshot, Item::COUNTERS_APPLIED)) {
+    applied = snapshot.counters->applied;
+  }
+  if (IsSavedV2(snapshot, Item::SCHED_UNIT) &&
+      IsSavedV2(snapshot, Item::SCHED_POSITION) &&
+      snapshot.schedule->unit == ScheduleState::Unit::kApplied) {
+    applied = std::max(applied, snapshot.schedule->position);
+  }
+  if (applied == 0) return absl::OkStatus();
+  for (Item item : {Item::OPTIM_MOMENTS, Item::OPTIM_STEP}) {
+    if (snapshot.Find(item)->presence == Presence::PRESENCE_EMPTY) {
+      return Missing(item,
+                     absl::StrCat("EMPTY after ", applied, " applied steps"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateOptimizerV2(const Snapshot& snapshot) {
+  absl::Status status = CheckNothingApplied(snapshot);
+  if (!status.ok()) return status;
   const bool groups = IsSavedV2(snapshot, Item::OPTIM_GROUPS);
   for (Item item : {Item::OPTIM_IDENTITY, Item::OPTIM_STEP, Item::SCHED_BASE,
                     Item::SCHED_APPLIED}) {

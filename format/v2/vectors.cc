@@ -757,6 +757,14 @@ std::vector<VectorV2> RecordVectors() {
              [=](auto* m) {
                mark(m, Item::SCALER_SCALE, Presence::PRESENCE_EMPTY, "");
              }),
+      Edited("empty_after_applied_steps", missing, "ITEM-6",
+             "EMPTY after 60 applied steps",
+             [=](auto* m) {
+               mark(m, Item::OPTIM_STEP, Presence::PRESENCE_EMPTY, "");
+               for (auto& group : *m->mutable_optimizer()->mutable_groups()) {
+                 group.clear_steps();
+               }
+             }),
       Edited("of_an_earlier_step", invalid, "ITEM-3", "as of step 59",
              [](auto* m) {
                RecordOfV2(m, Item::SCHED_POSITION)->set_as_of_step(59);
@@ -809,6 +817,8 @@ std::vector<VectorV2> FieldVectors() {
       absent("growth_tracker", "scaler.growth_tracker",
              [](auto* m) { m->mutable_scaler()->clear_growth_tracker(); }),
       absent("scaler", "scaler.scale", [](auto* m) { m->clear_scaler(); }),
+      absent("scaler_arithmetic", "scaler.arithmetic",
+             [](auto* m) { m->mutable_scaler()->clear_arithmetic(); }),
       absent("cursor", "sampler.cursor",
              [](auto* m) { m->mutable_sampler()->clear_cursor(); }),
       absent("ema_updates", "ema.updates",

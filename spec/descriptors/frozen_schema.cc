@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
+#include "reprise/spec/v2/annotations.pb.h"
 #include "reprise/spec/vocabulary/v1/vocabulary.pb.h"
 
 namespace reprise {
@@ -120,8 +121,9 @@ std::vector<std::string> AdditionsTo(const FileDescriptorSet& frozen,
 }
 
 FileDescriptorSet ReadDescriptorSet(const std::string& path) {
-  // Keeps the vocabulary in the program: the text names its options.
+  // Keeps these in the program: the texts name their options.
   vocabulary::v1::Item_descriptor();
+  google::protobuf::FieldOptions().HasExtension(checkpoint::v2::item);
   std::ifstream file(path, std::ios::binary);
   std::ostringstream content;
   content << file.rdbuf();

@@ -2,18 +2,23 @@
 #include <ATen/core/Generator.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "format/random/keyed_permutation.h"
 #include "format/random/philox.h"
 #include "format/refusal.h"
+#include "format/v1/items.h"
 #include "format/vocabulary.h"
+#include "trainer/checkpoint/ties.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/data/augment.h"
@@ -90,75 +95,141 @@ absl::Status LoadTensors(absl::string_view item,
                          absl::StrJoin(unexpected, ", "), "]"));
 }
 
-// Refuses, by name, whatever the file leaves out. Moments that are not there
-// yet are right exactly before the first applied step.
-absl::Status CheckPresence(const Snapshot& snapshot) {
-  for (const ItemRecord& record : snapshot.inventory) {
-    if (record.presence == Presence::PRESENCE_OMITTED) {
-      return MakeRefusal(
-          Refusal::MISSING_ITEM,
-          absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",
-                       record.reason, "); training cannot go on as it was"));
-    }
-    if (record.presence == Presence::PRESENCE_EMPTY && snapshot.schedule &&
-        snapshot.schedule->position > 0) {
-      return MakeRefusal(
-          Refusal::MISSING_ITEM,
-          absl::StrCat(TextOf(record.item), ": the checkpoint says that there ",
-                       "is none yet, after ", snapshot.schedule->position,
-                       " applied steps"));
-    }
-  }
-  return absl::OkStatus();
+bool RecordedByV1(Item item) {
+  const std::vector<Item>& items = ItemsOfV1();
+  return std::find(items.begin(), items.end(), item) != items.end();
 }
 
-}  // namespace
+// Whether version 1 wrote the snapshot, or what it was migrated from.
+bool ComesFromV1(const Snapshot& snapshot) {
+  if (snapshot.Find(Item::COUNTERS_APPLIED) == nullptr) return true;
+  return std::any_of(
+      snapshot.history.begin(), snapshot.history.end(),
+      [](const MigrationRecord& step) { return step.from_major == 1; });
+}
 
-absl::Status RestoreState(const Snapshot& snapshot,
-                          const WarmupCosine& schedule, TrainState* state) {
-  if (auto s = CheckPresence(snapshot); !s.ok()) return s;
+// Version 1 counts them by the schedule's position alone. REQUIRES: a schedule.
+uint64_t AppliedSteps(const Snapshot& snapshot) {
+  return snapshot.counters.has_value() ? snapshot.counters->applied
+                                       : snapshot.schedule->position;
+}
+
+bool Saved(const Snapshot& snapshot, Item item) {
+  const ItemRecord* record = snapshot.Find(item);
+  return record != nullptr && record->presence == Presence::PRESENCE_SAVED;
+}
+
+// Refuses, by name, whatever the file leaves out, but for what version 1 had no
+// place for. Moments that are not there yet are right exactly before the first
+// applied step.
+absl::Status CheckPresence(const Snapshot& snapshot) {
   if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
     return MakeRefusal(Refusal::MISSING_ITEM,
                        "optim, sched or sampler: not in the checkpoint, which "
                        "is not one to train on from");
   }
-  if (auto s = LoadTensors("model.params", snapshot.parameters,
-                           state->model->Parameters());
-      !s.ok()) {
-    return s;
+  const uint64_t applied = AppliedSteps(snapshot);
+  const std::vector<Item> unknown_to_v1 = NotRecordedByV1(snapshot);
+  for (const ItemRecord& record : snapshot.inventory) {
+    if (record.presence == Presence::PRESENCE_OMITTED &&
+        std::count(unknown_to_v1.begin(), unknown_to_v1.end(), record.item) ==
+            0) {
+      return MakeRefusal(
+          Refusal::MISSING_ITEM,
+          absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",
+                       record.reason, "); training cannot go on as it was"));
+    }
+    if (record.presence == Presence::PRESENCE_EMPTY && applied > 0 &&
+        (record.item == Item::OPTIM_MOMENTS ||
+         record.item == Item::OPTIM_STEP)) {
+      return MakeRefusal(
+          Refusal::MISSING_ITEM,
+          absl::StrCat(TextOf(record.item), ": the checkpoint says that there ",
+                       "is none yet, after ", applied, " applied steps"));
+    }
   }
-  if (auto s = LoadTensors("model.buffers", snapshot.buffers,
-                           state->model->Buffers());
-      !s.ok()) {
-    return s;
-  }
-  if (auto s = AsMismatch(state->optimizer->Load(*snapshot.optimizer));
-      !s.ok()) {
-    return s;
-  }
+  return absl::OkStatus();
+}
 
-  const ScheduleState& sched = *snapshot.schedule;
-  if (sched.form != kWarmupCosineV1 ||
-      sched.unit != ScheduleState::Unit::kApplied ||
-      sched.horizon != schedule.definition().horizon ||
-      sched.warmup != schedule.definition().warmup ||
-      sched.final_fraction != schedule.definition().final_fraction) {
-    return Mismatch(
-        "sched.definition",
-        absl::StrFormat("expected %s over applied steps with warmup %d, "
-                        "horizon %d, final fraction %g; found %s with warmup "
-                        "%d, horizon %d, final fraction %g",
-                        kWarmupCosineV1, schedule.definition().warmup,
-                        schedule.definition().horizon,
-                        schedule.definition().final_fraction, sched.form,
-                        sched.warmup, sched.horizon, sched.final_fraction));
+absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
+  std::vector<NamedTensor> parameters = model->Parameters();
+  for (NamedTensor& tied : model->TiedNames()) {
+    parameters.push_back(std::move(tied));
   }
-  if (sched.position > snapshot.step) {
+  if (auto s = LoadTensors("model.params", snapshot.parameters, parameters);
+      !s.ok()) {
+    return s;
+  }
+  if (auto s = LoadTensors("model.buffers", snapshot.buffers, model->Buffers());
+      !s.ok()) {
+    return s;
+  }
+  const Ties live = TiesOf(parameters);
+  if (Saved(snapshot, Item::MODEL_TIES) &&
+      live != TiesOf(snapshot.parameters)) {
+    return Mismatch("model.ties",
+                    "the checkpoint's tensors that are one storage are not "
+                    "those of the model");
+  }
+  if (snapshot.frozen.has_value()) {
+    const std::vector<std::string>& frozen = *snapshot.frozen;
+    for (const NamedTensor& t : model->Parameters()) {
+      t.tensor.requires_grad_(
+          std::count(frozen.begin(), frozen.end(), t.name) == 0);
+    }
+  }
+  if (snapshot.mode.has_value() &&
+      (!snapshot.mode->training ||
+       !snapshot.mode->modules_in_other_mode.empty())) {
+    return Mismatch("mode",
+                    "expected every module in training mode, found one in "
+                    "evaluation mode");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RestoreOptimizer(const Snapshot& snapshot, Optimizer* optimizer) {
+  OptimizerState saved = *snapshot.optimizer;
+  if (saved.state_dtype.has_value() && *saved.state_dtype != DType::kF32) {
+    return Mismatch("optim.dtype",
+                    absl::StrCat("expected moments made in f32, found ",
+                                 Name(*saved.state_dtype)));
+  }
+  // "Nothing yet" is what a fresh optimizer has.
+  saved.states.erase(std::remove_if(saved.states.begin(), saved.states.end(),
+                                    [](const ParameterState& s) {
+                                      return s.step == 0 && s.moments.empty();
+                                    }),
+                     saved.states.end());
+  return AsMismatch(optimizer->Load(saved, snapshot.masters));
+}
+
+// After RestoreData: the position may count samples or epochs.
+absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
+                             TrainState* state) {
+  const ScheduleState& sched = *snapshot.schedule;
+  if (auto s = AsMismatch(schedule.CheckSame(sched)); !s.ok()) return s;
+  const uint64_t applied = AppliedSteps(snapshot);
+  if (applied > snapshot.step) {
     return Mismatch("sched.position",
                     absl::StrCat("expected at most the ", snapshot.step,
-                                 " attempted steps, found ", sched.position));
+                                 " attempted steps, found ", applied));
   }
+  const uint64_t expected =
+      schedule.PositionOf({applied, snapshot.step, state->sampler->cursor(),
+                           state->sampler->epoch()});
+  if (sched.position != expected) {
+    return Mismatch(
+        "sched.position",
+        absl::StrCat("expected ", expected, ", which the counters come to, ",
+                     "found ", sched.position));
+  }
+  state->schedule_position = sched.position;
+  state->schedule_state = sched.state;
+  return absl::OkStatus();
+}
 
+absl::Status RestoreScaler(const Snapshot& snapshot, TrainState* state) {
   if ((state->scaler != nullptr) != snapshot.scaler.has_value()) {
     return Mismatch("scaler.scale",
                     state->scaler != nullptr
@@ -167,12 +238,12 @@ absl::Status RestoreState(const Snapshot& snapshot,
                         : "the checkpoint has a scaler and the run does not "
                           "scale its loss");
   }
-  if (state->scaler != nullptr) {
-    if (auto s = AsMismatch(state->scaler->Load(*snapshot.scaler)); !s.ok()) {
-      return s;
-    }
-  }
+  if (state->scaler == nullptr) return absl::OkStatus();
+  return AsMismatch(state->scaler->Load(*snapshot.scaler));
+}
 
+absl::Status RestoreData(const Snapshot& snapshot, const DataFingerprint& data,
+                         Sampler* position) {
   const SamplerState& sampler = *snapshot.sampler;
   if (sampler.algorithm != kFeistelV1 ||
       sampler.stream_algorithm != kPhilox4x32_10) {
@@ -186,26 +257,87 @@ absl::Status RestoreState(const Snapshot& snapshot,
                     absl::StrCat("expected augmentation ", kShift2FlipV1,
                                  " or none, found ", sampler.augmentation));
   }
-  if (sampler.seed != state->sampler->options().seed ||
-      sampler.batch_size != state->sampler->options().batch_size ||
-      sampler.dataset_size != state->sampler->options().dataset_size) {
+  if (sampler.seed != position->options().seed ||
+      sampler.batch_size != position->options().batch_size ||
+      sampler.dataset_size != position->options().dataset_size ||
+      static_cast<TailPolicy>(sampler.tail) != position->options().tail) {
     return Mismatch(
         "data.batch",
-        absl::StrFormat("expected seed %d, %d samples in batches of %d; found "
-                        "seed %d, %d samples in batches of %d",
-                        state->sampler->options().seed,
-                        state->sampler->options().dataset_size,
-                        state->sampler->options().batch_size, sampler.seed,
-                        sampler.dataset_size, sampler.batch_size));
+        absl::StrFormat("expected seed %d, %d samples in batches of %d, tail "
+                        "policy %d; found seed %d, %d samples in batches of "
+                        "%d, tail policy %d",
+                        position->options().seed,
+                        position->options().dataset_size,
+                        position->options().batch_size,
+                        static_cast<int>(position->options().tail),
+                        sampler.seed, sampler.dataset_size, sampler.batch_size,
+                        static_cast<int>(sampler.tail)));
   }
-  if (auto s = AsMismatch(state->sampler->SeekTo(sampler.cursor)); !s.ok()) {
+  if (!sampler.in_flight.empty()) {
+    return Mismatch(
+        "loader.inflight",
+        absl::StrCat("expected none, found ", sampler.in_flight.size(),
+                     " samples that were drawn and not trained"));
+  }
+  if (snapshot.fingerprint.has_value() &&
+      (snapshot.fingerprint->algorithm != data.algorithm ||
+       snapshot.fingerprint->digest != data.digest)) {
+    return Mismatch(
+        "data.fingerprint",
+        absl::StrFormat("the checkpoint was trained on other data: expected "
+                        "%s %s of %d samples, found %s %s of %d samples",
+                        snapshot.fingerprint->algorithm,
+                        absl::BytesToHexString(snapshot.fingerprint->digest),
+                        snapshot.fingerprint->samples, data.algorithm,
+                        absl::BytesToHexString(data.digest), data.samples));
+  }
+  return AsMismatch(position->SeekTo(sampler.cursor));
+}
+
+// Version 1 has one counter: what it does not record follows from the others.
+void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
+  state->attempted = snapshot.step;
+  state->applied = AppliedSteps(snapshot);
+  state->skipped = snapshot.step - state->applied;
+  state->evaluation = snapshot.evaluation.value_or(EvaluationState());
+  state->best = snapshot.best;
+  // What clips is in the configuration of version 1.
+  if (snapshot.clip.has_value() ||
+      (snapshot.Find(Item::CLIP) != nullptr && !ComesFromV1(snapshot))) {
+    state->clip = snapshot.clip;
+  }
+}
+
+}  // namespace
+
+std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
+  std::vector<Item> items;
+  if (!ComesFromV1(snapshot)) return items;
+  for (int number = Item::MODEL_PARAMS; number <= Item::WITNESS; ++number) {
+    const Item item = static_cast<Item>(number);
+    if (RecordedByV1(item)) continue;
+    const ItemRecord* record = snapshot.Find(item);
+    if (record == nullptr || record->presence == Presence::PRESENCE_OMITTED) {
+      items.push_back(item);
+    }
+  }
+  return items;
+}
+
+absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
+                          const DataFingerprint& data, TrainState* state) {
+  if (auto s = CheckPresence(snapshot); !s.ok()) return s;
+  if (auto s = RestoreModel(snapshot, state->model.get()); !s.ok()) return s;
+  if (auto s = RestoreOptimizer(snapshot, state->optimizer.get()); !s.ok()) {
     return s;
   }
-
-  state->attempted = snapshot.step;
-  state->schedule_position = sched.position;
-  state->skipped = snapshot.step - sched.position;
-
+  if (auto s = RestoreScaler(snapshot, state); !s.ok()) return s;
+  if (auto s = RestoreData(snapshot, data, state->sampler.get()); !s.ok()) {
+    return s;
+  }
+  if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
+  RestoreProgress(snapshot, state);
+  // Last: everything before may have drawn from them.
   if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
       !s.ok()) {
     return s;

@@ -33,10 +33,13 @@
 #include "absl/strings/str_format.h"
 #include "format/checkpoint_store.h"
 #include "format/random/philox.h"
+#include "format/version.h"
 #include "format/vocabulary.h"
 #include "trainer/amp/autocast.h"
 #include "trainer/checkpoint/train_state_codec.h"
+#include "trainer/checkpoint/witness.h"
 #include "trainer/config/config.h"
+#include "trainer/data/fingerprint.h"
 #include "trainer/data/sampler.h"
 #include "trainer/device/environment.h"
 #include "trainer/train_state.h"
@@ -106,7 +109,7 @@ std::pair<at::Tensor, at::Tensor> RandomImages(
 }
 
 // One step; returns its loss.
-absl::StatusOr<float> Step(const WarmupCosine& schedule, TrainState* state) {
+absl::StatusOr<float> Step(const Schedule& schedule, TrainState* state) {
   const auto [images, labels] =
       RandomImages(state->sampler->NextBatch().sample_ids);
   std::vector<at::Tensor> parameters;
@@ -125,6 +128,7 @@ absl::StatusOr<float> Step(const WarmupCosine& schedule, TrainState* state) {
     ++state->skipped;
   } else {
     state->optimizer->Step();
+    ++state->applied;
     ++state->schedule_position;
   }
   state->scaler->Update();
@@ -145,13 +149,17 @@ std::string LossFile(const std::string& run) {
 // The uninterrupted run: saves on the way and writes every loss.
 absl::Status Reference(int checkpoint_at) {
   const TrainerConfig config = Config();
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, Shape());
   if (!schedule.ok()) return schedule.status();
   auto state = MakeTrainState(config, Shape(), at::kCPU);
   if (!state.ok()) return state.status();
-  auto store = CheckpointStore::Open(absl::GetFlag(FLAGS_folder) + "/run", {});
+  CheckpointStore::Options options;
+  options.format_major = kV2Major;
+  auto store =
+      CheckpointStore::Open(absl::GetFlag(FLAGS_folder) + "/run", options);
   if (!store.ok()) return store.status();
   RunInfo run;
+  run.fingerprint = FingerprintOf(Shape());
   run.run_id = std::string(32, '0');
   run.config = Flatten(config);
   run.architecture = config.model().kind();
@@ -181,7 +189,7 @@ absl::Status Reference(int checkpoint_at) {
 
 // Puts one part of `state` back to that of a fresh run.
 void LeaveOut(const std::string& what, const TrainerConfig& config,
-              const WarmupCosine& schedule, TrainState* state) {
+              const Schedule& schedule, TrainState* state) {
   auto fresh = MakeTrainState(config, Shape(), at::kCPU);
   if (what == "schedule") {
     state->schedule_position = 0;
@@ -207,7 +215,7 @@ absl::Status Resume(const std::string& left_out) {
     return absl::NotFoundError("no complete " + LossFile("reference"));
   }
   const TrainerConfig config = Config();
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, Shape());
   if (!schedule.ok()) return schedule.status();
   auto state = MakeTrainState(config, Shape(), at::kCPU);
   if (!state.ok()) return state.status();
@@ -219,10 +227,13 @@ absl::Status Resume(const std::string& left_out) {
     return absl::NotFoundError("no checkpoint in " +
                                absl::GetFlag(FLAGS_folder));
   }
-  if (auto s = RestoreState(newest->checkpoint->snapshot, *schedule, &*state);
+  const Snapshot& snapshot = newest->checkpoint->snapshot;
+  if (auto s =
+          RestoreState(snapshot, *schedule, FingerprintOf(Shape()), &*state);
       !s.ok()) {
     return s;
   }
+  if (auto s = CheckWitness(*snapshot.witness, *state); !s.ok()) return s;
   LeaveOut(left_out, config, *schedule, &*state);
   std::printf("%-22s", left_out == "none"
                            ? "everything restored"

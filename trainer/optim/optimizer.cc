@@ -385,6 +385,7 @@ std::vector<Optimizer::Group> GroupsByRank(
   Optimizer::Group no_decay = options;
   no_decay.name = "no_decay";
   no_decay.weight_decay = 0;
+  no_decay.own_weight_decay = true;
   for (const NamedTensor& p : parameters) {
     (p.tensor.dim() >= 2 ? decay : no_decay).parameters.push_back(p);
   }

@@ -55,6 +55,8 @@ class Optimizer {
     double base_lr = 1e-3;  // what a schedule multiplies
     double lr_scale = 1;    // base_lr as a multiple of the optimizer's own; > 0
     double weight_decay = 1e-2;  // >= 0
+    // Whether it is the group's own, and another of the optimizer's leaves it.
+    bool own_weight_decay = false;
     // adam, adamw
     double beta1 = 0.9;    // [0, 1)
     double beta2 = 0.999;  // [0, 1)

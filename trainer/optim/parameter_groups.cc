@@ -25,6 +25,7 @@ absl::StatusOr<std::vector<Optimizer::Group>> GroupsByRules(
     group.name = rule.name;
     group.pattern = rule.pattern;
     group.weight_decay = rule.weight_decay.value_or(options.weight_decay);
+    group.own_weight_decay = rule.weight_decay.has_value();
     group.lr_scale = options.lr_scale * rule.lr_scale;
     group.base_lr = options.base_lr * rule.lr_scale;
     group.lr = options.lr * rule.lr_scale;

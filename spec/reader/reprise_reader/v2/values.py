@@ -202,7 +202,18 @@ class Values:
                                   and not (below_one and value >= 1))
             need(fits, "INVALID_VALUE", f"{group.name}: {name} {value}")
 
+    def _nothing_applied(self):
+        """ITEM-6: EMPTY says that no step was applied."""
+        applied = self.m.counters.applied if self.saved("COUNTERS_APPLIED") else 0
+        if self.saved("SCHED_UNIT") and self.saved("SCHED_POSITION"):
+            if self.m.schedule.unit == training_pb2.Schedule.APPLIED:
+                applied = max(applied, self.m.schedule.position)
+        for item in ("OPTIM_MOMENTS", "OPTIM_STEP"):
+            need(not applied or self.presence[item] != EMPTY, "MISSING_ITEM",
+                 f"{item}: EMPTY after {applied} applied steps")
+
     def _optimizer(self):
+        self._nothing_applied()
         m = self.m
         for item in ("OPTIM_IDENTITY", "OPTIM_STEP", "SCHED_BASE", "SCHED_APPLIED"):
             need(self.saved("OPTIM_GROUPS") or not self.saved(item), "MISSING_ITEM",
