@@ -1,16 +1,16 @@
 #include "trainer/evaluator.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/eq.h>
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "trainer/amp/autocast.h"
-#include "trainer/batch_input.h"
+#include "trainer/data/host_batch.h"
+#include "trainer/data/tensors.h"
+#include "trainer/model/loss.h"
 #include "trainer/signals/stop_request.h"
 
 namespace reprise {
@@ -18,6 +18,7 @@ namespace {
 
 // Samples of one pass through the model; a stop request waits for one at most.
 constexpr int64_t kEvaluationBatch = 1000;
+constexpr int64_t kTextEvaluationBatch = 64;
 
 // Puts the averages in the place of the weights for the scope. The weights are
 // set aside and copied back, so that they are the same bits afterwards.
@@ -76,24 +77,29 @@ absl::StatusOr<std::optional<EvaluationEvent>> Evaluator::Evaluate(
 }
 
 std::optional<Evaluator::Result> Evaluator::Pass(TrainState* state) {
+  const int64_t batch_size =
+      test_->is_text() ? kTextEvaluationBatch : kEvaluationBatch;
   double loss_sum = 0;
-  int64_t correct = 0;
-  for (int64_t begin = 0; begin < test_->size; begin += kEvaluationBatch) {
-    std::vector<uint64_t> ids(std::min(kEvaluationBatch, test_->size - begin));
-    std::iota(ids.begin(), ids.end(), begin);
-    const Input input =
-        MakeInput(*test_, ids, /*epoch=*/0, /*seed=*/0, Augment::kNone, device_);
+  int64_t right = 0, predictions = 0;
+  for (int64_t begin = 0; begin < test_->size; begin += batch_size) {
+    Batch order;
+    order.sample_ids.resize(std::min(batch_size, test_->size - begin));
+    order.in_epoch = order.sample_ids.size();
+    std::iota(order.sample_ids.begin(), order.sample_ids.end(), begin);
+    HostBatch batch;
+    FillHostBatch(*test_, std::move(order), /*seed=*/0, Augment::kNone, &batch);
+    const BatchTensors tensors = ToTensors(batch, *test_, device_);
     const amp::Autocast autocast(device_.type(), autocast_);
-    const at::Tensor logits = state->model->Forward(input.images);
-    loss_sum += at::cross_entropy_loss(logits, input.labels).item<float>() *
-                static_cast<double>(ids.size());
-    correct +=
-        at::eq(at::argmax(logits, 1), input.labels).sum().item<int64_t>();
+    const at::Tensor logits = state->model->Forward(tensors.input);
+    loss_sum += MeanLoss(logits, tensors.labels).item<float>() *
+                static_cast<double>(tensors.labels.numel());
+    right += CountRight(logits, tensors.labels);
+    predictions += tensors.labels.numel();
     observer_->At(StepPoint::kInEvaluation, state->attempted, state);
     if (StopRequest::Requested()) return std::nullopt;
   }
-  return Result{loss_sum / test_->size,
-                static_cast<double>(correct) / test_->size};
+  return Result{loss_sum / predictions,
+                static_cast<double>(right) / predictions};
 }
 
 }  // namespace reprise

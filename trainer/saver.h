@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "format/checkpoint_store.h"
+#include "format/run_layout.h"
 #include "reprise/trainer/config/v1/trainer_config.pb.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/metrics/metrics_log.h"

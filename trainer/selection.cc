@@ -64,9 +64,9 @@ void Select(const trainer::v1::TrainerConfig& config, const Schedule& schedule,
     }
     event->bad_count = stop.bad_count;
   }
-  if (state->plateau.has_value()) {
-    state->plateau = schedule.AfterEvaluation(
-        *state->plateau, value_of(config.schedule().metric()));
+  if (state->schedule_state.has_value()) {
+    state->schedule_state = schedule.AfterEvaluation(
+        *state->schedule_state, value_of(config.schedule().metric()));
   }
 }
 

@@ -26,19 +26,22 @@
 #include "format/run_layout.h"
 #include "format/version.h"
 #include "format/vocabulary.h"
-#include "trainer/batch_input.h"
-#include "trainer/checkpoint/data_fingerprint.h"
 #include "trainer/checkpoint/next_loss.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/config/config.h"
 #include "trainer/data/augment.h"
 #include "trainer/data/fashion_mnist.h"
+#include "trainer/data/fingerprint.h"
+#include "trainer/data/loader.h"
 #include "trainer/data/synthetic.h"
+#include "trainer/data/text.h"
 #include "trainer/device/cuda_backend.h"
 #include "trainer/device/environment.h"
 #include "trainer/flags.h"
+#include "trainer/metrics/loss_curve.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
+#include "trainer/optim/frozen.h"
 #include "trainer/resume_choice.h"
 #include "trainer/run_id.h"
 #include "trainer/saver.h"
@@ -64,6 +67,9 @@ absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
   if (config.data().name() == "fashion_mnist") {
     return LoadFashionMnist(folder, split, limit);
   }
+  if (config.data().name() == "text") {
+    return LoadText(folder, split, config.data().sequence_length(), limit);
+  }
   MakeSyntheticOptions options;
   options.size = limit != 0 ? limit : 1000;
   options.height = options.width = config.data().synthetic_size();
@@ -80,20 +86,26 @@ void PrintRestored(const LoadedCheckpoint& checkpoint) {
 
 // Puts the explicit changes of options into the restored state, which has the
 // checkpoint's.
-void ApplyChanges(const TrainerConfig& config,
-                  const std::vector<ConfigChange>& changes,
-                  const Schedule& schedule, TrainState* state) {
+absl::Status ApplyChanges(const TrainerConfig& config,
+                          const std::vector<ConfigChange>& changes,
+                          const Schedule& schedule, TrainState* state) {
   const auto& given = config.optimizer();
   for (const ConfigChange& change : changes) {
     if (change.path == "optimizer.clip_norm" ||
         change.path == "optimizer.clip_value") {
       state->clip = ClipOf(config);
+    } else if (change.path == "model.frozen") {
+      if (auto s = FreezeByPattern(state->model->Parameters(),
+                                   config.model().frozen());
+          !s.ok()) {
+        return s;
+      }
     }
     for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
-        group.base_lr = given.lr();
+        group.base_lr = given.lr() * group.lr_scale;
         group.lr = group.base_lr *
-                   schedule.Fraction(state->schedule_position, state->plateau);
+                   schedule.Fraction(state->schedule_position, state->schedule_state);
       } else if (change.path == "optimizer.beta1") {
         group.beta1 = given.beta1();
       } else if (change.path == "optimizer.beta2") {
@@ -106,6 +118,7 @@ void ApplyChanges(const TrainerConfig& config,
       }
     }
   }
+  return absl::OkStatus();
 }
 
 // The configuration as a checkpoint holds it, with what resuming changed.
@@ -252,7 +265,8 @@ ExitCode Session::Choose() {
     if (!next.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, next.status());
     fresh_attempt_ = *next;
     auto moved = store_->AbandonAll(
-        fresh_attempt_, {kMetricsFile, kSupersededMetricsFile, kWitnessFolder});
+        fresh_attempt_, {kMetricsFile, kSupersededMetricsFile, kWitnessFolder,
+                         kLossCurveFile});
     if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
     if (!moved->empty()) {
       absl::PrintF(
@@ -313,7 +327,7 @@ ExitCode Session::Build() {
     if (!data.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, data.status());
     (split == Split::kTrain ? train_ : test_) = *std::move(data);
   }
-  auto schedule = MakeSchedule(config_, train_->size);
+  auto schedule = MakeSchedule(config_, *train_);
   if (!schedule.ok()) {
     return Report(ExitCode::EXIT_BAD_REQUEST, schedule.status());
   }
@@ -344,7 +358,9 @@ ExitCode Session::Restore() {
       !s.ok()) {
     return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from.path));
   }
-  ApplyChanges(config_, changes_, *schedule_, &*state_);
+  if (auto s = ApplyChanges(config_, changes_, *schedule_, &*state_); !s.ok()) {
+    return Report(ExitCode::EXIT_BAD_REQUEST, s);
+  }
   PrintRestored(from);
   run_.run_id = from.snapshot.run_id;
   run_.parent =
@@ -411,11 +427,20 @@ ExitCode Session::Train() {
   Progress progress(config_.run().steps(), config_.run().log_every());
   Evaluator evaluator(&*test_, device_, AutocastDType(config_.precision()),
                       observer_);
-  Saver::Parts saving{&config_.save(), &*schedule_, run_, store_.get(),
-                      &*metrics, &progress, observer_, &budget};
-  TrainLoop::Parts parts{&config_, &*train_, device_,   &*schedule_,
-                         run_.attempt, &evaluator, nullptr, &*metrics,
-                         &progress, observer_, &budget};
+  DataLoader::Options ahead;
+  ahead.workers = config_.data().workers();
+  ahead.prefetch = config_.data().prefetch();
+  ahead.seed = config_.run().seed();
+  if (config_.data().augment()) ahead.augment = Augment::kShift2FlipV1;
+  DataLoader loader(&*train_, *state_->sampler, ahead);
+  Saver::Parts saving{&config_.save(), &*schedule_, run_,
+                      store_.get(),    &*metrics,   &progress,
+                      observer_,       &budget,     std::nullopt,
+                      ""};
+  TrainLoop::Parts parts{&config_,     &*train_,   device_, &loader,
+                         &*schedule_,  run_.attempt, &evaluator, nullptr,
+                         &*metrics,    &progress,  observer_, &budget,
+                         std::nullopt, std::nullopt};
   if (choice_.from.has_value()) {
     const Snapshot& snapshot = choice_.from->snapshot;
     if (!snapshot.evaluation.has_value()) {
@@ -432,7 +457,7 @@ ExitCode Session::Train() {
     // may change, is another than announced.
     if (parts.witness.has_value() &&
         (!changes_.empty() ||
-         (state_->evaluation.pending && state_->plateau.has_value()))) {
+         (state_->evaluation.pending && state_->schedule_state.has_value()))) {
       parts.witness->next_lr.clear();
     }
   }
@@ -456,6 +481,12 @@ ExitCode Session::Train() {
   parts.saver = &saver;
   const TrainOutcome outcome = TrainLoop(parts, &*state_).Run();
   progress.Finish();
+  // For people: never a reason to fail.
+  if (auto s = WriteLossCurve(store_->run_folder()); s.ok()) {
+    absl::PrintF("Loss curve: %s/%s\n", store_->run_folder(), kLossCurveFile);
+  } else {
+    absl::PrintF("No loss curve: %s\n", s.message());
+  }
   switch (outcome.end) {
     case TrainOutcome::End::kFinished: {
       const bool early = state_->attempted < config_.run().steps();

@@ -1,12 +1,8 @@
 #include "trainer/step_so_far.h"
 
-namespace reprise {
+#include <vector>
 
-std::vector<at::Tensor> ParametersOf(const Model& model) {
-  std::vector<at::Tensor> tensors;
-  for (const NamedTensor& n : model.Parameters()) tensors.push_back(n.tensor);
-  return tensors;
-}
+namespace reprise {
 
 void BeginStep(TrainState* state) {
   state->optimizer->ZeroGrad();

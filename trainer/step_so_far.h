@@ -2,17 +2,11 @@
 #ifndef REPRISE_TRAINER_STEP_SO_FAR_H_
 #define REPRISE_TRAINER_STEP_SO_FAR_H_
 
-#include <ATen/core/Tensor.h>
-
-#include <vector>
-
 #include "trainer/data/sampler.h"
 #include "trainer/metrics/event.h"
 #include "trainer/train_state.h"
 
 namespace reprise {
-
-std::vector<at::Tensor> ParametersOf(const Model& model);
 
 // Forgets the gradients and the sums of the step before.
 void BeginStep(TrainState* state);

@@ -1,7 +1,5 @@
 #include "trainer/train_loop.h"
 
-#include <ATen/ops/cross_entropy_loss.h>
-
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -10,8 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "format/refusal.h"
 #include "trainer/amp/autocast.h"
-#include "trainer/batch_input.h"
 #include "trainer/checkpoint/witness.h"
+#include "trainer/data/tensors.h"
+#include "trainer/model/loss.h"
 #include "trainer/optim/clip.h"
 #include "trainer/selection.h"
 #include "trainer/signals/stop_request.h"
@@ -27,6 +26,15 @@ TrainOutcome Failed(const absl::Status& status) {
   if (RefusalOf(status) == Refusal::MISMATCH) return {End::kRejected, status};
   return {absl::IsUnavailable(status) ? End::kSaveFailed : End::kFailed,
           status};
+}
+
+void Clip(const std::vector<at::Tensor>& parameters, const at::Tensor& norm,
+          const ClipState& clip) {
+  if (clip.kind == ClipState::Kind::kNorm) {
+    ClipGradients(parameters, norm, clip.limit);
+  } else {
+    ClipGradientsByValue(parameters, clip.limit);
+  }
 }
 
 }  // namespace
@@ -83,12 +91,9 @@ bool TrainLoop::SaveDue() const {
 }
 
 absl::Status TrainLoop::MicroStep() {
-  const auto& config = *parts_.config;
   At(StepPoint::kBeforeDraw);
-  const Batch batch = state_.sampler->NextBatch();
-  const Input input = MakeInput(*parts_.train, batch.sample_ids, batch.epoch,
-                                config.run().seed(), AugmentOf(config),
-                                parts_.device);
+  const auto batch = parts_.loader->Get(*state_.sampler);
+  const BatchTensors tensors = ToTensors(*batch, *parts_.train, parts_.device);
   At(StepPoint::kAfterDraw);
   if (parts_.witness.has_value()) {
     // Before the first forward of a resumed run.
@@ -101,18 +106,17 @@ absl::Status TrainLoop::MicroStep() {
 
   // Forward in mixed precision, backward of the scaled loss.
   if (AtBoundary()) BeginStep(&state_);
-  const double share = ShareOfStep(state_, batch);
+  const double share = ShareOfStep(state_, batch->order);
   at::Tensor loss;
   {
     const amp::Autocast autocast(parts_.device.type(), autocast_dtype_);
-    loss = at::cross_entropy_loss(state_.model->Forward(input.images),
-                                  input.labels);
+    loss = MeanLoss(state_.model->Forward(tensors.input), tensors.labels);
   }
   at::Tensor part = share == 1 ? loss : loss.mul(share);
   if (state_.scaler != nullptr) part = state_.scaler->Scale(part);
   part.backward();
   state_.so_far.loss += share * loss.item<float>();
-  state_.so_far.samples += batch.sample_ids.size();
+  state_.so_far.samples += batch->order.sample_ids.size();
   At(StepPoint::kAfterBackward);
   state_.sampler->Advance();
   ++state_.accumulation.count;
@@ -121,7 +125,10 @@ absl::Status TrainLoop::MicroStep() {
 
 absl::Status TrainLoop::FinishStep() {
   Optimizer& optimizer = *state_.optimizer;
-  const std::vector<at::Tensor> parameters = ParametersOf(*state_.model);
+  // The parameters, or the masters of those that are kept in half precision.
+  optimizer.GatherGradients();
+  const std::vector<at::Tensor> parameters =
+      optimizer.StepTensors(state_.model->Parameters());
   StepEvent event = EventOf(state_);
   event.attempt = parts_.attempt;
   if (auto s = CheckRestored(event.loss); !s.ok()) return s;
@@ -140,9 +147,7 @@ absl::Status TrainLoop::FinishStep() {
   const at::Tensor norm = GradientNorm(parameters);
   event.gradient_norm = norm.item<float>();
   if (!event.skipped) {
-    if (state_.clip.has_value()) {
-      ClipGradients(parameters, norm, state_.clip->limit);
-    }
+    if (state_.clip.has_value()) Clip(parameters, norm, *state_.clip);
     optimizer.Step();
   }
   At(StepPoint::kAfterUpdate);
@@ -182,16 +187,9 @@ absl::Status TrainLoop::FinishStep() {
 }
 
 void TrainLoop::ApplySchedule() {
-  const double fraction =
-      parts_.schedule->Fraction(state_.schedule_position, state_.plateau);
-  const std::optional<double> momentum =
-      parts_.schedule->Momentum(state_.schedule_position);
-  for (Optimizer::Group& group : state_.optimizer->groups()) {
-    group.lr = group.base_lr * fraction;
-    if (!momentum.has_value()) continue;
-    (state_.optimizer->kind() == "sgd" ? group.momentum : group.beta1) =
-        *momentum;
-  }
+  state_.optimizer->ApplySchedule(
+      parts_.schedule->Fraction(state_.schedule_position, state_.schedule_state),
+      parts_.schedule->Momentum(state_.schedule_position));
 }
 
 absl::Status TrainLoop::Evaluate() {
@@ -201,7 +199,7 @@ absl::Status TrainLoop::Evaluate() {
   EvaluationEvent& event = **done;
   event.attempt = parts_.attempt;
   Select(*parts_.config, *parts_.schedule, &event, &state_);
-  if (state_.plateau.has_value()) ApplySchedule();
+  if (state_.schedule_state.has_value()) ApplySchedule();
   state_.evaluation.pending = false;
   // One that was repeated because a stop came after it is in the log already.
   if (parts_.metrics->last_evaluated_step() != event.step) {

@@ -18,6 +18,7 @@
 #include "format/snapshot.h"
 #include "reprise/trainer/config/v1/trainer_config.pb.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/loader.h"
 #include "trainer/evaluator.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
@@ -49,6 +50,7 @@ class TrainLoop {
     const trainer::v1::TrainerConfig* config;
     const Dataset* train;
     at::Device device = at::kCPU;
+    DataLoader* loader;
     const Schedule* schedule;
     uint64_t attempt = 1;
     Evaluator* evaluator;

@@ -37,15 +37,15 @@ struct TrainState {
   uint64_t attempted = 0;
   uint64_t applied = 0;
   uint64_t skipped = 0;
-  // In the schedule's unit; the rate of the next step is a function of it.
+  // In the schedule's unit; the rate of the next step is a function of it and,
+  // where the schedule looks at evaluations, of what it has seen.
   uint64_t schedule_position = 0;
+  std::optional<PlateauState> schedule_state;
   std::unique_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
   // Null when the loss is not scaled.
   std::unique_ptr<amp::GradScaler> scaler;
   std::unique_ptr<Sampler> sampler;
-  // What a plateau schedule has seen; absent for any other.
-  std::optional<PlateauState> plateau;
   // Absent: gradients are not clipped.
   std::optional<ClipState> clip;
   // Null when no average of the weights is kept.
@@ -74,12 +74,13 @@ inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
     {"applied", {Item::COUNTERS_APPLIED}},
     {"skipped", {Item::COUNTERS_SKIPPED}},
     {"schedule_position", {Item::SCHED_POSITION}},
+    {"schedule_state", {Item::SCHED_STATE}},
     {"model",
      {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODEL_TIES,
       Item::FROZEN_FLAGS, Item::MODE}},
     {"optimizer",
      {Item::OPTIM_KIND, Item::OPTIM_GROUPS, Item::OPTIM_MOMENTS,
-      Item::OPTIM_STEP, Item::OPTIM_IDENTITY, Item::OPTIM_DTYPE,
+      Item::OPTIM_STEP, Item::OPTIM_IDENTITY, Item::OPTIM_DTYPE, Item::MASTER,
       Item::SCHED_BASE, Item::SCHED_APPLIED}},
     {"scaler",
      {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}},
@@ -87,7 +88,6 @@ inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
      {Item::SAMPLER_ALGORITHM, Item::SAMPLER_SEED, Item::SAMPLER_CURSOR,
       Item::SAMPLER_ORDER, Item::DATA_BATCH, Item::RNG_DATA,
       Item::COUNTERS_SAMPLES}},
-    {"plateau", {Item::SCHED_STATE}},
     {"clip", {Item::CLIP}},
     {"ema", {Item::EMA_WEIGHTS, Item::EMA_UPDATES, Item::EMA_CONFIG}},
     {"accumulation", {Item::ACCUM_COUNT, Item::ACCUM_GRADS}},
@@ -99,13 +99,16 @@ inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
     {"cuda_generator", {Item::RNG_CUDA}},
 };
 
-// The schedule that the configuration asks for, on data of `train_size`
-// samples. INVALID_ARGUMENT as Schedule::Create.
+// The schedule that the configuration asks for. INVALID_ARGUMENT as
+// Schedule::Create. A horizon that is not given is as long as the run.
 absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
-                                      uint64_t train_size);
+                                      const Dataset& train);
 
 // How the configuration asks to clip gradients; nullopt: not at all.
 std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config);
+
+// What autocast computes in; kFloat: no autocast.
+at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision);
 
 // The state of step 0: seeds the generators, then draws the model's first
 // values. Errors: InvalidArgument for what the configuration asks and the data

@@ -1,11 +1,13 @@
 // Restores: from a Snapshot to the trainer's live state, or a refusal by item.
 #include <ATen/core/Generator.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -109,15 +111,22 @@ bool Omitted(const Snapshot& snapshot, Item item) {
   return record != nullptr && record->presence == Presence::PRESENCE_OMITTED;
 }
 
-bool Saved(const Snapshot& snapshot, Item item) {
-  const ItemRecord* record = snapshot.Find(item);
-  return record != nullptr && record->presence == Presence::PRESENCE_SAVED;
+// Version 1 counts them by the schedule's position alone. REQUIRES: a schedule.
+uint64_t AppliedSteps(const Snapshot& snapshot) {
+  return snapshot.counters.has_value() ? snapshot.counters->applied
+                                       : snapshot.schedule->position;
 }
 
 // Refuses, by name, whatever the file leaves out, but for what version 1 had no
 // place for. Moments that are not there yet are right exactly before the first
 // applied step.
 absl::Status CheckPresence(const Snapshot& snapshot) {
+  if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
+    return MakeRefusal(Refusal::MISSING_ITEM,
+                       "optim, sched or sampler: not in the checkpoint, which "
+                       "is not one to train on from");
+  }
+  const uint64_t applied = AppliedSteps(snapshot);
   const std::vector<Item> unknown_to_v1 = NotRecordedByV1(snapshot);
   for (const ItemRecord& record : snapshot.inventory) {
     if (record.presence == Presence::PRESENCE_OMITTED &&
@@ -128,28 +137,28 @@ absl::Status CheckPresence(const Snapshot& snapshot) {
           absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",
                        record.reason, "); training cannot go on as it was"));
     }
-    if (record.presence == Presence::PRESENCE_EMPTY && snapshot.schedule &&
+    if (record.presence == Presence::PRESENCE_EMPTY && applied > 0 &&
         (record.item == Item::OPTIM_MOMENTS ||
-         record.item == Item::OPTIM_STEP) &&
-        snapshot.schedule->position > 0) {
+         record.item == Item::OPTIM_STEP)) {
       return MakeRefusal(
           Refusal::MISSING_ITEM,
           absl::StrCat(TextOf(record.item), ": the checkpoint says that there ",
-                       "is none yet, after ", snapshot.schedule->position,
-                       " applied steps"));
+                       "is none yet, after ", applied, " applied steps"));
     }
-  }
-  if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
-    return MakeRefusal(Refusal::MISSING_ITEM,
-                       "optim, sched or sampler: not in the checkpoint, which "
-                       "is not one to train on from");
   }
   return absl::OkStatus();
 }
 
+// Tied parameters under each of their names.
+std::vector<NamedTensor> AllNames(const Model& model) {
+  std::vector<NamedTensor> names = model.Parameters();
+  for (NamedTensor& tied : model.TiedNames()) names.push_back(std::move(tied));
+  return names;
+}
+
 absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
-  if (auto s =
-          LoadTensors("model.params", snapshot.parameters, model->Parameters());
+  const std::vector<NamedTensor> parameters = AllNames(*model);
+  if (auto s = LoadTensors("model.params", snapshot.parameters, parameters);
       !s.ok()) {
     return s;
   }
@@ -157,9 +166,8 @@ absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
       !s.ok()) {
     return s;
   }
-  const Ties live = TiesOf(model->Parameters());
-  if (Saved(snapshot, Item::MODEL_TIES) &&
-      live != TiesOf(snapshot.parameters)) {
+  if (!Omitted(snapshot, Item::MODEL_TIES) &&
+      TiesOf(parameters) != TiesOf(snapshot.parameters)) {
     return Mismatch("model.ties",
                     "the checkpoint's tensors that are one storage are not "
                     "those of the model");
@@ -194,32 +202,33 @@ absl::Status RestoreOptimizer(const Snapshot& snapshot, Optimizer* optimizer) {
                                       return s.step == 0 && s.moments.empty();
                                     }),
                      saved.states.end());
-  return AsMismatch(optimizer->Load(saved));
+  return AsMismatch(optimizer->Load(saved, snapshot.masters));
 }
 
+// After RestoreData: the position may count samples or epochs.
 absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
                              TrainState* state) {
   const ScheduleState& sched = *snapshot.schedule;
   if (auto s = AsMismatch(schedule.CheckSame(sched)); !s.ok()) return s;
-  // Between micro-steps the cursor is ahead of the boundary.
-  if (snapshot.counters.has_value() && snapshot.micro_step() == 0) {
-    const uint64_t expected = schedule.PositionOf(
-        {state->applied, state->attempted, state->sampler->cursor(),
-         state->sampler->epoch()});
-    if (sched.position != expected) {
-      return Mismatch("sched.position",
-                      absl::StrCat("expected ", expected,
-                                   ", which follows from the counters, found ",
-                                   sched.position));
-    }
-  } else if (sched.unit == ScheduleState::Unit::kApplied &&
-             sched.position > snapshot.step) {
-    return Mismatch("sched.position",
+  const uint64_t applied = AppliedSteps(snapshot);
+  if (applied > snapshot.step) {
+    return Mismatch(snapshot.counters.has_value() ? "counters.applied"
+                                                  : "sched.position",
                     absl::StrCat("expected at most the ", snapshot.step,
-                                 " attempted steps, found ", sched.position));
+                                 " attempted steps, found ", applied));
+  }
+  // Between micro-steps the cursor is ahead of the boundary.
+  const uint64_t expected =
+      snapshot.micro_step() > 0 ? sched.position : schedule.PositionOf({applied, snapshot.step, state->sampler->cursor(),
+                           state->sampler->epoch()});
+  if (sched.position != expected) {
+    return Mismatch(
+        "sched.position",
+        absl::StrCat("expected ", expected, ", which the counters come to, ",
+                     "found ", sched.position));
   }
   state->schedule_position = sched.position;
-  state->plateau = sched.state;
+  state->schedule_state = sched.state;
   return absl::OkStatus();
 }
 
@@ -253,15 +262,19 @@ absl::Status RestoreData(const Snapshot& snapshot, const DataFingerprint& data,
   }
   if (sampler.seed != position->options().seed ||
       sampler.batch_size != position->options().batch_size ||
-      sampler.dataset_size != position->options().dataset_size) {
+      sampler.dataset_size != position->options().dataset_size ||
+      static_cast<TailPolicy>(sampler.tail) != position->options().tail) {
     return Mismatch(
         "data.batch",
-        absl::StrFormat("expected seed %d, %d samples in batches of %d; found "
-                        "seed %d, %d samples in batches of %d",
+        absl::StrFormat("expected seed %d, %d samples in batches of %d, tail "
+                        "policy %d; found seed %d, %d samples in batches of "
+                        "%d, tail policy %d",
                         position->options().seed,
                         position->options().dataset_size,
-                        position->options().batch_size, sampler.seed,
-                        sampler.dataset_size, sampler.batch_size));
+                        position->options().batch_size,
+                        static_cast<int>(position->options().tail),
+                        sampler.seed, sampler.dataset_size, sampler.batch_size,
+                        static_cast<int>(sampler.tail)));
   }
   if (!sampler.in_flight.empty()) {
     return Mismatch(
@@ -287,8 +300,7 @@ absl::Status RestoreData(const Snapshot& snapshot, const DataFingerprint& data,
 // Version 1 has one counter: what it does not record follows from the others.
 void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
   state->attempted = snapshot.step;
-  state->applied = snapshot.counters.has_value() ? snapshot.counters->applied
-                                                 : snapshot.schedule->position;
+  state->applied = AppliedSteps(snapshot);
   state->skipped = snapshot.step - state->applied;
   state->evaluation = snapshot.evaluation.value_or(EvaluationState());
   state->best = snapshot.best;
@@ -358,7 +370,7 @@ absl::Status RestoreStepInProgress(const Snapshot& snapshot,
 
 absl::Status RestoreWeights(const Snapshot& snapshot, TrainState* state) {
   if (auto s = LoadTensors("model.params", snapshot.parameters,
-                           state->model->Parameters());
+                           AllNames(*state->model));
       !s.ok()) {
     return s;
   }
@@ -367,8 +379,15 @@ absl::Status RestoreWeights(const Snapshot& snapshot, TrainState* state) {
       !s.ok()) {
     return s;
   }
+  // What follows the weights begins with them: masters, and the average.
+  const at::NoGradGuard no_grad;
+  const std::vector<NamedTensor> parameters = state->model->Parameters();
+  const std::vector<at::Tensor> stepped =
+      state->optimizer->StepTensors(parameters);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    stepped[i].detach().copy_(parameters[i].tensor.detach());
+  }
   if (state->ema == nullptr) return absl::OkStatus();
-  // The average begins with them.
   return state->ema->Load(state->ema->state(), {});
 }
 
@@ -385,8 +404,7 @@ std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
   return items;
 }
 
-absl::Status RestoreState(const Snapshot& snapshot,
-                          const Schedule& schedule,
+absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state) {
   if (auto s = CheckPresence(snapshot); !s.ok()) return s;
   if (auto s = RestoreModel(snapshot, state->model.get()); !s.ok()) return s;
@@ -397,8 +415,8 @@ absl::Status RestoreState(const Snapshot& snapshot,
   if (auto s = RestoreData(snapshot, data, state->sampler.get()); !s.ok()) {
     return s;
   }
-  RestoreProgress(snapshot, state);
   if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
+  RestoreProgress(snapshot, state);
   if (auto s = RestoreEma(snapshot, state); !s.ok()) return s;
   if (auto s = RestoreStepInProgress(snapshot, state); !s.ok()) return s;
   // Last: everything before may have drawn from them.

@@ -41,8 +41,7 @@ Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
 // loading draw from them. `data` is the data set that it will train on. Errors
 // carry a Refusal: MISSING_ITEM naming the item, MISMATCH naming what differs.
 // `state` is unusable then.
-absl::Status RestoreState(const Snapshot& snapshot,
-                          const Schedule& schedule,
+absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state);
 
 // Loads parameters and buffers alone, by name: the weights-only start of
