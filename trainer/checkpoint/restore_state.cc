@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "format/migrate/v1_to_v2.h"
 #include "format/random/keyed_permutation.h"
 #include "format/random/philox.h"
 #include "format/refusal.h"
-#include "format/v1/items.h"
 #include "format/vocabulary.h"
 #include "trainer/checkpoint/ties.h"
 #include "trainer/checkpoint/torch_tensor.h"
@@ -95,14 +95,8 @@ absl::Status LoadTensors(absl::string_view item,
                          absl::StrJoin(unexpected, ", "), "]"));
 }
 
-bool RecordedByV1(Item item) {
-  const std::vector<Item>& items = ItemsOfV1();
-  return std::find(items.begin(), items.end(), item) != items.end();
-}
-
-// Whether version 1 wrote the snapshot, or what it was migrated from.
+// Whether version 1 wrote what the snapshot was migrated from.
 bool ComesFromV1(const Snapshot& snapshot) {
-  if (snapshot.Find(Item::COUNTERS_APPLIED) == nullptr) return true;
   return std::any_of(
       snapshot.history.begin(), snapshot.history.end(),
       [](const MigrationRecord& step) { return step.from_major == 1; });
@@ -112,6 +106,11 @@ bool ComesFromV1(const Snapshot& snapshot) {
 uint64_t AppliedSteps(const Snapshot& snapshot) {
   return snapshot.counters.has_value() ? snapshot.counters->applied
                                        : snapshot.schedule->position;
+}
+
+bool Omitted(const Snapshot& snapshot, Item item) {
+  const ItemRecord* record = snapshot.Find(item);
+  return record != nullptr && record->presence == Presence::PRESENCE_OMITTED;
 }
 
 bool Saved(const Snapshot& snapshot, Item item) {
@@ -302,10 +301,7 @@ void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
   state->evaluation = snapshot.evaluation.value_or(EvaluationState());
   state->best = snapshot.best;
   // What clips is in the configuration of version 1.
-  if (snapshot.clip.has_value() ||
-      (snapshot.Find(Item::CLIP) != nullptr && !ComesFromV1(snapshot))) {
-    state->clip = snapshot.clip;
-  }
+  if (!Omitted(snapshot, Item::CLIP)) state->clip = snapshot.clip;
 }
 
 }  // namespace
@@ -313,12 +309,11 @@ void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
 std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
   std::vector<Item> items;
   if (!ComesFromV1(snapshot)) return items;
-  for (int number = Item::MODEL_PARAMS; number <= Item::WITNESS; ++number) {
-    const Item item = static_cast<Item>(number);
-    if (RecordedByV1(item)) continue;
-    const ItemRecord* record = snapshot.Find(item);
-    if (record == nullptr || record->presence == Presence::PRESENCE_OMITTED) {
-      items.push_back(item);
+  for (const ItemRecord& record : snapshot.inventory) {
+    if (record.presence == Presence::PRESENCE_OMITTED &&
+        (record.item == Item::CLIP ||
+         ItemsNotRecordedByV1().count(record.item) > 0)) {
+      items.push_back(record.item);
     }
   }
   return items;
