@@ -210,9 +210,10 @@ absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
   if (auto s = AsMismatch(schedule.CheckSame(sched)); !s.ok()) return s;
   const uint64_t applied = AppliedSteps(snapshot);
   if (applied > snapshot.step) {
-    return Mismatch("sched.position",
-                    absl::StrCat("expected at most the ", snapshot.step,
-                                 " attempted steps, found ", applied));
+    return Mismatch(
+        snapshot.counters.has_value() ? "counters.applied" : "sched.position",
+        absl::StrCat("expected at most the ", snapshot.step,
+                     " attempted steps, found ", applied));
   }
   const uint64_t expected =
       schedule.PositionOf({applied, snapshot.step, state->sampler->cursor(),
@@ -220,8 +221,8 @@ absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
   if (sched.position != expected) {
     return Mismatch(
         "sched.position",
-        absl::StrCat("expected ", expected, ", which the counters come to, ",
-                     "found ", sched.position));
+        absl::StrCat("expected ", expected, ", to which counters.applied, the ",
+                     "step and sampler.cursor come, found ", sched.position));
   }
   state->schedule_position = sched.position;
   state->schedule_state = sched.state;
