@@ -77,6 +77,9 @@ class RunMigration {
       return absl::InvalidArgumentError("expected a folder to write to");
     }
     absl::StatusOr<FileInfo> parent = files_->Stat(ParentFolder(out_));
+    if (!parent.ok() && ErrnoOf(parent.status()) != ENOENT) {
+      return parent.status();
+    }
     if (!parent.ok() || parent->kind != FileKind::kFolder) {
       return absl::InvalidArgumentError(
           absl::StrCat(out_, ": the folder that it is to lie in is not there"));
@@ -166,7 +169,9 @@ class RunMigration {
   absl::Status Write() {
     absl::Status status = files_->CreateFolder(staging_);
     if (!status.ok() && ErrnoOf(status) != EEXIST) return status;
-    {
+    // After a power failure, too, it is found and used or removed.
+    status = files_->SyncFolder(ParentFolder(out_));
+    if (status.ok()) {
       absl::StatusOr<std::unique_ptr<RunLock>> lock =
           RunLock::Take(files_, staging_);
       // Somebody else's work is not removed.

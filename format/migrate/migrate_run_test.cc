@@ -205,7 +205,7 @@ TEST_F(MigrateRunTest, MIG_10_RenamedCheckpointsShareTheirShards) {
   EXPECT_TRUE(VerifyCheckpoint(Path("out/step-000000000070")).ok());
 }
 
-TEST_F(MigrateRunTest, MIG_11_CopiesShareNothing) {
+TEST_F(MigrateRunTest, SHARE_1_CopiesShareNothing) {
   Save("run", 2, FullSnapshot(60));
   MigrateOptions options = Renaming("^fc\\. -> head_of.");
   options.copy = true;
