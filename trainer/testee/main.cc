@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "conformance/protocol/event_log.h"
@@ -28,8 +29,6 @@ namespace v1 = conformance::v1;
 
 // Items that no run of this trainer has.
 const auto& kLacking = *new std::map<Item, const char*>{
-    {Item::MODEL_TIES, "no model shares a tensor yet"},
-    {Item::MASTER, "parameters are kept in fp32"},
     {Item::RNG_CUDA, "the bed is on the CPU"},
     {Item::USER, "nothing that training reads"},
 };
@@ -43,12 +42,14 @@ conformance::Description Describe() {
   d.set_protocol(std::string(conformance::kProtocolVersion));
   d.set_name("reprise reference trainer");
   d.set_version(kTrainerVersion);
-  for (const char* workload : {"mlp", "convnet", "resnet18", "plateau"}) {
+  for (const char* workload :
+       {"mlp", "convnet", "resnet18", "plateau", "gpt", "half", "frozen"}) {
     d.add_workloads(workload);
   }
   for (const char* feature :
        {"inject_overflow", "accumulation", "save_at_micro", "scaler", "ema",
-        "plateau", "early_stop", "precision", "background_save", "moves"}) {
+        "plateau", "early_stop", "frozen", "half_parameters", "precision",
+        "background_save", "moves"}) {
     d.add_features(feature);
   }
   d.set_determinism(v1::EXACT);
@@ -114,6 +115,27 @@ ExplicitFields Bed(const conformance::RunRequest& request) {
     given["schedule.warmup"] = "0";
     given["run.eval_every"] = "5";
   }
+  if (workload == "gpt") {
+    // Two names of one tensor, and text.
+    for (const auto& [name, value] : ExplicitFields{
+             {"model.layers", "2"}, {"model.heads", "2"}, {"model.hidden", "16"},
+             {"data.name", "text"}, {"data.sequence_length", "16"},
+             {"data.augment", "false"}, {"data.tail", "span"}}) {
+      given[name] = value;
+    }
+  }
+  if (workload == "half") {
+    // Masters: the matrices are kept in bf16.
+    given["model.kind"] = "mlp";
+    given["model.dtype"] = "bf16";
+    given["precision.mode"] = "bf16";
+  }
+  if (workload == "frozen") {
+    given["model.kind"] = "mlp";
+    given["model.frozen"] = "^fc2";
+    given["optimizer.kind"] = "sgd";
+    given["optimizer.lr"] = "0.05";
+  }
   if (workload == "resnet18") {
     given["data.synthetic_size"] = "32";
     given["data.train_limit"] = "40";
@@ -128,8 +150,14 @@ ExplicitFields Bed(const conformance::RunRequest& request) {
   if (!request.precision().empty()) {
     given["precision.mode"] = request.precision();
   }
-  if (request.has_accumulation()) {
+  if (request.has_accumulation() && request.accumulation() > 0) {
     given["accumulation.steps"] = absl::StrCat(request.accumulation());
+    // An epoch has as many steps as without, and as many saves.
+    uint64_t samples = 0;
+    if (absl::SimpleAtoi(given["data.train_limit"], &samples)) {
+      given["data.train_limit"] =
+          absl::StrCat(samples * request.accumulation());
+    }
   }
   for (const v1::Setting& setting : request.settings()) {
     given[setting.name() == "save_at_micro" ? "save.at_micro"
