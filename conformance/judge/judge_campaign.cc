@@ -15,15 +15,18 @@
 namespace reprise::conformance {
 namespace {
 
-constexpr char kWeightsOnly[] = "weights-only";
+// The runner's baseline with another seed.
+constexpr char kOtherSeed[] = "baseline-other-seed";
 
 bool Finished(const CaseFiles& one) {
   return !one.attempts.empty() &&
          one.attempts.back().record.outcome() == v1::OUTCOME_FINISHED;
 }
 
-bool IsSubject(const CaseFiles& one) {
-  return !one.plan.baseline() && one.plan.control().empty();
+// An uninterrupted run of the same request.
+bool IsBaselineOf(const CaseFiles& one, const v1::CasePlan& plan) {
+  return one.plan.baseline() && one.plan.profile() == plan.profile() &&
+         one.plan.request().seed() == plan.request().seed() && Finished(one);
 }
 
 LineageEvidence ToLineage(const CaseFiles& one) {
@@ -69,6 +72,20 @@ std::optional<v1::Verdict> HarnessVerdict(const CaseFiles& one) {
   return std::nullopt;
 }
 
+// Records that do not depend on the seed are no records of the run.
+v1::Verdict JudgeOtherSeed(const LineageEvidence& other,
+                           const LineageEvidence& baseline) {
+  const Noise noise(
+      {Timeline::From(other.attempts[0]), Timeline::From(baseline.attempts[0])},
+      {});
+  if (!noise.Exact(Channel::kLoss)) {
+    return Plain(v1::PASS, "another seed gives another run, as it must");
+  }
+  return Plain(v1::INCONCLUSIVE,
+               "another seed gives the same losses: what is recorded does not "
+               "depend on the run");
+}
+
 v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
   if (one.attempts.empty()) return Plain(v1::NOT_RUN, one.record.reason());
@@ -84,10 +101,16 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
   Evidence evidence;
   evidence.request = one.plan.request();
   evidence.description = files.description;
+  const LineageEvidence own = ToLineage(one);
   for (const CaseFiles& other : files.cases) {
-    if (other.plan.baseline() && other.plan.profile() == one.plan.profile() &&
-        Finished(other)) {
+    if (!other.plan.baseline() || !Finished(other) ||
+        other.plan.profile() != one.plan.profile()) {
+      continue;
+    }
+    if (IsBaselineOf(other, one.plan)) {
       evidence.baselines.push_back(ToLineage(other));
+    } else if (one.plan.name() == kOtherSeed) {
+      return JudgeOtherSeed(own, ToLineage(other));
     }
   }
   const Context context = MakeContext(evidence);
@@ -205,7 +228,9 @@ Evidence EvidenceForCase(const CampaignFiles& files, const CaseFiles& subject) {
   for (const CaseFiles& other : files.cases) {
     if (other.plan.profile() != subject.plan.profile()) continue;
     if (other.plan.baseline()) {
-      if (Finished(other)) evidence.baselines.push_back(ToLineage(other));
+      if (IsBaselineOf(other, subject.plan)) {
+        evidence.baselines.push_back(ToLineage(other));
+      }
       continue;
     }
     if (other.plan.repeats().empty() || other.attempts.empty()) continue;
@@ -270,9 +295,7 @@ v1::Report JudgeCampaign(const CampaignFiles& files) {
       result.set_profile(profile.name());
       result.set_case_name(left.case_name().empty() ? left.grid_point()
                                                     : left.case_name());
-      // A case that has a name was planned; a grid point alone cannot be had.
-      *result.mutable_verdict() = Plain(
-          left.case_name().empty() ? v1::SKIP : v1::NOT_RUN, left.reason());
+      *result.mutable_verdict() = Plain(v1::SKIP, left.reason());
     }
   }
   if (files.record.describe().outcome() != v1::OUTCOME_FINISHED) {
