@@ -49,8 +49,8 @@ absl::Status CheckExpectation(const v1::Expectation& one, int number) {
   if (one.case_pattern().empty()) return bad("case_pattern is missing");
   const RE2 pattern(one.case_pattern(), RE2::Quiet);
   if (!pattern.ok()) {
-    return bad(absl::StrCat("case_pattern \"", one.case_pattern(), "\": ",
-                            pattern.error()));
+    return bad(absl::StrCat("case_pattern \"", one.case_pattern(),
+                            "\": ", pattern.error()));
   }
   if (one.names_size() == 0) return bad("names are missing");
   for (const std::string& name : one.names()) {
@@ -76,8 +76,7 @@ std::string Key(const v1::CaseResult& result) {
   return absl::StrCat(result.profile(), "/", result.case_name());
 }
 
-void Apply(const v1::Expectation& one, absl::Time now,
-           v1::CaseResult* result) {
+void Apply(const v1::Expectation& one, absl::Time now, v1::CaseResult* result) {
   v1::Verdict* verdict = result->mutable_verdict();
   absl::Time end;
   ParseDate(one.expires(), &end);
@@ -99,9 +98,9 @@ void Apply(const v1::Expectation& one, absl::Time now,
       return;
   }
   if (found != expected) {
-    result->add_remarks(absl::StrCat(
-        "not the failure that is expected (", absl::StrJoin(expected, ", "),
-        "): ", one.reason()));
+    result->add_remarks(absl::StrCat("not the failure that is expected (",
+                                     absl::StrJoin(expected, ", "),
+                                     "): ", one.reason()));
     return;
   }
   if (now >= end) {
@@ -124,8 +123,7 @@ absl::StatusOr<v1::Expectations> ParseExpectations(absl::string_view text) {
     return absl::InvalidArgumentError(error.text);
   }
   for (int i = 0; i < expectations.expectation_size(); ++i) {
-    absl::Status status =
-        CheckExpectation(expectations.expectation(i), i + 1);
+    absl::Status status = CheckExpectation(expectations.expectation(i), i + 1);
     if (!status.ok()) return status;
   }
   return expectations;

@@ -7,8 +7,8 @@
 //   expectation {
 //     case_pattern: "default/second_resume"
 //     names: "sampler.cursor:STICKY"
-//     reason: "the loader keeps the position it was loaded with; see its bug list"
-//     expires: "2027-03-31"
+//     reason: "the loader keeps the position it was loaded with; see its bug
+//     list" expires: "2027-03-31"
 //   }
 #ifndef REPRISE_CONFORMANCE_EXPECTATIONS_EXPECTATIONS_H_
 #define REPRISE_CONFORMANCE_EXPECTATIONS_EXPECTATIONS_H_

@@ -52,9 +52,9 @@ v1::VerdictOutcome OutcomeAfter(v1::Report report, const std::string& day) {
 }
 
 TEST(Expectations, ExcuseExactlyTheFailureTheyName) {
-  EXPECT_EQ(OutcomeAfter(ReportWith(v1::FAIL, Item::SAMPLER_CURSOR,
-                                    Fault::FAULT_STICKY),
-                         "2030-05-31"),
+  EXPECT_EQ(OutcomeAfter(
+                ReportWith(v1::FAIL, Item::SAMPLER_CURSOR, Fault::FAULT_STICKY),
+                "2030-05-31"),
             v1::XFAIL);
   EXPECT_EQ(
       OutcomeAfter(ReportWith(v1::FAIL, Item::SAMPLER_CURSOR, Fault::FAULT_LAG),
@@ -63,9 +63,9 @@ TEST(Expectations, ExcuseExactlyTheFailureTheyName) {
 }
 
 TEST(Expectations, ExcuseNothingOnceTheyHaveExpired) {
-  EXPECT_EQ(OutcomeAfter(ReportWith(v1::FAIL, Item::SAMPLER_CURSOR,
-                                    Fault::FAULT_STICKY),
-                         "2030-06-01"),
+  EXPECT_EQ(OutcomeAfter(
+                ReportWith(v1::FAIL, Item::SAMPLER_CURSOR, Fault::FAULT_STICKY),
+                "2030-06-01"),
             v1::FAIL);
 }
 
@@ -79,10 +79,9 @@ TEST(Expectations, LeaveWhatWasNotDecidedAlone) {
   for (v1::VerdictOutcome outcome :
        {v1::INCONCLUSIVE, v1::FLAKY, v1::HARNESS_ERROR, v1::NOT_RUN,
         v1::SKIP}) {
-    EXPECT_EQ(
-        OutcomeAfter(ReportWith(outcome, Item::RUN, Fault::FAULT_SHORT),
-                     "2030-01-01"),
-        outcome);
+    EXPECT_EQ(OutcomeAfter(ReportWith(outcome, Item::RUN, Fault::FAULT_SHORT),
+                           "2030-01-01"),
+              outcome);
   }
 }
 
@@ -90,8 +89,7 @@ TEST(Expectations, ThatMatchNoCaseAreAnError) {
   auto expectations = ParseExpectations(kText);
   ASSERT_TRUE(expectations.ok());
   v1::Report report;
-  ASSERT_TRUE(
-      ApplyExpectations(*expectations, At("2030-01-01"), &report).ok());
+  ASSERT_TRUE(ApplyExpectations(*expectations, At("2030-01-01"), &report).ok());
   ASSERT_EQ(report.results_size(), 1);
   EXPECT_EQ(report.results(0).verdict().outcome(), v1::HARNESS_ERROR);
 }
@@ -113,21 +111,19 @@ TEST(Expectations, RefuseWhatIsIncompleteByName) {
 }
 
 TEST(Expectations, RefuseUnknownWordsAndBadPatterns) {
-  EXPECT_THAT(
-      std::string(ParseExpectations(absl::StrReplaceAll(
-                                        kText, {{"STICKY", "STUCK"}}))
-                      .status()
-                      .message()),
-      HasSubstr("expected item:FAULT"));
-  EXPECT_THAT(std::string(ParseExpectations(absl::StrReplaceAll(
-                                                kText, {{"second_.*", "(("}}))
+  EXPECT_THAT(std::string(ParseExpectations(
+                              absl::StrReplaceAll(kText, {{"STICKY", "STUCK"}}))
+                              .status()
+                              .message()),
+              HasSubstr("expected item:FAULT"));
+  EXPECT_THAT(std::string(ParseExpectations(
+                              absl::StrReplaceAll(kText, {{"second_.*", "(("}}))
                               .status()
                               .message()),
               HasSubstr("case_pattern"));
   EXPECT_THAT(
-      std::string(ParseExpectations("expectation { colour: 3 }")
-                      .status()
-                      .message()),
+      std::string(
+          ParseExpectations("expectation { colour: 3 }").status().message()),
       HasSubstr("line 1"));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "conformance/judge/digest_attribution.h"
 #include "conformance/judge/lineage.h"
 #include "conformance/judge/power.h"
+#include "conformance/judge/settle.h"
 
 namespace reprise::conformance {
 namespace {
@@ -87,9 +87,6 @@ class Judgement {
     }
     DigestResult digests = AttributeDigests(context_, lineage_, i);
     const bool other_source = NamesAny(here, {Item::SOURCE}) && !resume.fresh;
-    for (const auto& [item, faults] : digests.admits) {
-      admits_[item][i + 1] = faults;
-    }
     for (v1::Finding& finding : digests.findings) {
       // An older checkpoint explains every item in it.
       if (other_source && finding.channel() == "digest after load") continue;
@@ -286,7 +283,9 @@ class Judgement {
 
   // One finding for each name; those that a better one covers go.
   void Tidy() {
-    SettleAdmitted();
+    std::vector<v1::Finding*> all;
+    for (v1::Finding& finding : findings_) all.push_back(&finding);
+    SettleReadings(all);
     std::vector<v1::Finding> kept;
     // Sharp ones first, in order of appearance.
     std::stable_sort(findings_.begin(), findings_.end(),
@@ -377,43 +376,6 @@ class Judgement {
                      });
   }
 
-  // An item whose value admits several faults at one resume and others at the
-  // next has the one that all of them admit.
-  void SettleAdmitted() {
-    for (const auto& [item, admitted] : admits_) {
-      std::optional<std::set<Fault>> common;
-      auto meet = [&common](const std::set<Fault>& faults) {
-        if (!common.has_value()) {
-          common = faults;
-          return;
-        }
-        std::set<Fault> both;
-        std::set_intersection(common->begin(), common->end(), faults.begin(),
-                              faults.end(), std::inserter(both, both.end()));
-        common = both;
-      };
-      std::vector<v1::Finding*> named;
-      for (v1::Finding& finding : findings_) {
-        if (finding.ground() != v1::Finding::DIGEST ||
-            finding.names(0).item() != item) {
-          continue;
-        }
-        named.push_back(&finding);
-        auto here = admitted.find(finding.attempt());
-        meet(here != admitted.end()
-                 ? here->second
-                 : std::set<Fault>{finding.names(0).fault()});
-      }
-      if (!common.has_value() || common->size() != 1 || named.size() < 2) {
-        continue;
-      }
-      for (v1::Finding* finding : named) {
-        finding->clear_names();
-        *finding->add_names() = Name(item, *common->begin());
-      }
-    }
-  }
-
   template <typename F>
   void Drop(F condition) {
     findings_.erase(std::remove_if(findings_.begin(), findings_.end(),
@@ -500,6 +462,8 @@ class Judgement {
     for (Channel channel :
          {Channel::kLoss, Channel::kLr, Channel::kScale, Channel::kGradNorm,
           Channel::kUpdateNorm, Channel::kEvalLoss, Channel::kEmaLoss}) {
+      // Of a run in which nothing differs one curve shows as much as all.
+      if (verdict_.findings_size() == 0 && channel != Channel::kLoss) break;
       if (!context_.baselines.empty()) {
         AddCurves(channel, context_.baselines[0], 0);
       }
@@ -525,12 +489,17 @@ class Judgement {
       return;
     }
     verdict_.set_outcome(v1::PASS);
-    verdict_.set_summary(absl::StrCat(
-        "the resumed run is the uninterrupted one: ", verdict_.resumes_size(),
-        verdict_.resumes_size() == 1 ? " resume, " : " resumes, ", records_,
-        context_.noise.AllExact()
-            ? " records equal to the last bit"
-            : " records equal within what equal runs differ by"));
+    std::vector<std::string> steps;
+    for (const v1::ResumePoint& resume : verdict_.resumes()) {
+      steps.push_back(resume.resumed_step() == 0
+                          ? "the start"
+                          : absl::StrCat(resume.resumed_step()));
+    }
+    verdict_.set_summary(
+        absl::StrCat("resumed at ", absl::StrJoin(steps, ", "), ": ", records_,
+                     context_.noise.AllExact()
+                         ? " records equal to the last bit"
+                         : " records equal within what equal runs differ by"));
   }
 
   std::vector<std::string> Doubts() const {
@@ -543,8 +512,7 @@ class Judgement {
     }
     bool resumed = false;
     for (size_t i = 1; i < lineage_.attempts.size(); ++i) {
-      resumed |=
-          !lineage_.resumes[i].fresh && !lineage_.attempts[i].steps.empty();
+      resumed |= !lineage_.attempts[i].steps.empty();
     }
     if (!resumed) doubts.push_back("nothing was resumed");
     if (!lineage_.finished) {
@@ -567,8 +535,6 @@ class Judgement {
   Lineage lineage_;
   std::vector<v1::Finding> findings_;
   std::string first_differs_;
-  // By item and attempt.
-  std::map<Item, std::map<uint32_t, std::set<Fault>>> admits_;
   uint64_t records_ = 0;
   v1::Verdict verdict_;
 };

@@ -10,6 +10,7 @@
 #include "conformance/judge/context.h"
 #include "conformance/judge/judge.h"
 #include "conformance/judge/power.h"
+#include "conformance/judge/settle.h"
 #include "format/vocabulary.h"
 
 namespace reprise::conformance {
@@ -90,9 +91,9 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
   if (one.attempts.empty()) return Plain(v1::NOT_RUN, one.record.reason());
   if (!Finished(one)) {
-    v1::Verdict verdict = Plain(
-        v1::FAIL, absl::StrCat("the uninterrupted run did not finish: ",
-                               one.attempts.back().record.detail()));
+    v1::Verdict verdict =
+        Plain(v1::FAIL, absl::StrCat("the uninterrupted run did not finish: ",
+                                     one.attempts.back().record.detail()));
     *verdict.add_findings() = MakeFinding(
         {Name(Item::RUN, Fault::FAULT_FAILED)}, v1::Finding::LINEAGE, 1, 0,
         "process", one.attempts.back().record.detail());
@@ -123,8 +124,9 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
     verdict.set_outcome(v1::PASS);
     verdict.set_summary(
         runs < 2 ? "finished"
-                 : absl::StrCat(runs, " uninterrupted runs are equal to the "
-                                      "last bit"));
+                 : absl::StrCat(runs,
+                                " uninterrupted runs are equal to the "
+                                "last bit"));
     return verdict;
   }
   std::vector<std::string> channels;
@@ -147,8 +149,7 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   }
   // A testee that refuses the edited checkpoint has noticed: nothing is lost
   // in silence.
-  if (one.attempts.back().record.outcome() ==
-      v1::OUTCOME_CHECKPOINT_REJECTED) {
+  if (one.attempts.back().record.outcome() == v1::OUTCOME_CHECKPOINT_REJECTED) {
     return Plain(v1::PASS, absl::StrCat("the testee refuses a checkpoint that "
                                         "lost ",
                                         one.plan.control()));
@@ -159,10 +160,9 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   evidence.controls[0].lineage = ToLineage(one);
   const Context context = MakeContext(evidence);
   const std::vector<v1::Power> powers = MeasurePower(context);
-  v1::Verdict verdict =
-      Plain(powers[0].status() == v1::Power::SHOWN ? v1::PASS
-                                                   : v1::INCONCLUSIVE,
-            powers[0].text());
+  v1::Verdict verdict = Plain(
+      powers[0].status() == v1::Power::SHOWN ? v1::PASS : v1::INCONCLUSIVE,
+      powers[0].text());
   *verdict.add_power() = powers[0];
   return verdict;
 }
@@ -170,17 +170,16 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
 v1::Verdict JudgeSubject(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
   if (one.attempts.empty()) {
-    return Plain(v1::NOT_RUN, one.record.reason().empty()
-                                  ? "not run"
-                                  : one.record.reason());
+    return Plain(v1::NOT_RUN,
+                 one.record.reason().empty() ? "not run" : one.record.reason());
   }
   v1::Verdict verdict = Judge(EvidenceForCase(files, one));
   if (verdict.outcome() == v1::PASS && !one.record.complete()) {
     verdict.set_outcome(v1::INCONCLUSIVE);
-    verdict.set_summary(absl::StrCat(
-        "not as planned: ",
-        one.record.reason().empty() ? "the runner gives no reason"
-                                    : one.record.reason()));
+    verdict.set_summary(
+        absl::StrCat("not as planned: ", one.record.reason().empty()
+                                             ? "the runner gives no reason"
+                                             : one.record.reason()));
   }
   return verdict;
 }
@@ -213,9 +212,9 @@ AttemptEvidence ToEvidence(const AttemptFiles& attempt) {
     case v1::OUTCOME_UNKNOWN_EXIT_CODE:
       break;
     default:
-      evidence.misbehaved =
-          record.detail().empty() ? v1::Outcome_Name(record.outcome())
-                                  : record.detail();
+      evidence.misbehaved = record.detail().empty()
+                                ? v1::Outcome_Name(record.outcome())
+                                : record.detail();
   }
   return evidence;
 }
@@ -289,6 +288,7 @@ v1::Report JudgeCampaign(const CampaignFiles& files) {
       *result.mutable_verdict() = std::move(verdict);
     }
   }
+  SettleAcrossCases(&report);
   for (const v1::ProfilePlan& profile : files.plan.profiles()) {
     for (const v1::LeftOut& left : profile.left_out()) {
       v1::CaseResult& result = *report.add_results();

@@ -87,7 +87,8 @@ class Page {
       Put("<b>Pass.</b> A run that is killed here and resumed is the run that "
           "was never killed.");
     } else if (!lost.empty()) {
-      Put("<b>Fail.</b> ", lost.size() == 1 ? "Something is" : "Some things are",
+      Put("<b>Fail.</b> ",
+          lost.size() == 1 ? "Something is" : "Some things are",
           " lost between a kill and the resume.");
     } else {
       Put("<b>Not shown.</b> Nothing was found lost, and not every case could "
@@ -106,7 +107,8 @@ class Page {
     }
     Put("<ul class=\"chips\">");
     for (const auto& [outcome, count] : CountOutcomes(report_)) {
-      Put("<li>", Badge(outcome, absl::StrCat(count, " ", OutcomeText(outcome))),
+      Put("<li>",
+          Badge(outcome, absl::StrCat(count, " ", OutcomeText(outcome))),
           " <small class=\"said\">", OutcomeMeaning(outcome), "</small></li>");
     }
     Put("</ul></header>");
@@ -143,29 +145,96 @@ class Page {
           passed, " of ", Plural(cases.size() - skipped, "case"), " passed",
           skipped > 0 ? absl::StrCat(", ", skipped, " skipped") : "",
           "</small></h2><div class=\"card\">");
+      Strip(cases);
       // What failed first, then in the order in which it ran.
-      std::stable_sort(
-          cases.begin(), cases.end(),
-          [](const v1::CaseResult* a, const v1::CaseResult* b) {
-            auto rank = [](const v1::CaseResult* result) {
-              const std::string tone = ToneOf(result->verdict().outcome());
-              return tone == "fail" ? 0 : tone == "warn" ? 1
-                                      : tone == "pass"   ? 2
-                                                         : 3;
-            };
-            return rank(a) < rank(b);
-          });
+      std::stable_sort(cases.begin(), cases.end(),
+                       [](const v1::CaseResult* a, const v1::CaseResult* b) {
+                         auto rank = [](const v1::CaseResult* result) {
+                           const std::string tone =
+                               ToneOf(result->verdict().outcome());
+                           return tone == "fail"   ? 0
+                                  : tone == "warn" ? 1
+                                  : tone == "pass" ? 2
+                                                   : 3;
+                         };
+                         return rank(a) < rank(b);
+                       });
       bool opened = false;
+      std::vector<const v1::CaseResult*> left_out;
       for (const v1::CaseResult* result : cases) {
+        if (result->verdict().outcome() == v1::SKIP) {
+          left_out.push_back(result);
+          continue;
+        }
         // The first failure is open, so that the page shows what it found.
-        const bool open = !opened_ && !opened &&
-                          result->verdict().findings_size() > 0;
+        const bool open =
+            !opened_ && !opened && result->verdict().findings_size() > 0;
         opened |= open;
         Case(*result, open);
       }
       opened_ |= opened;
+      LeftOut(left_out);
       Put("</div>");
     }
+  }
+
+  void LeftOut(const std::vector<const v1::CaseResult*>& cases) {
+    if (cases.empty()) return;
+    Put("<details class=\"case\"><summary><span>", Badge(v1::SKIP),
+        "</span><span class=\"case-name\">", Plural(cases.size(), "case"),
+        "</span><span class=\"said\">not run, and why</span></summary>"
+        "<div class=\"body\"><table>");
+    for (const v1::CaseResult* result : cases) {
+      Put("<tr><td class=\"case-name\">", Escape(result->case_name()),
+          "</td><td class=\"said\">", Escape(result->verdict().summary()),
+          "</td></tr>");
+    }
+    Put("</table></div></details>");
+  }
+
+  // Where along the run it was resumed, and how that ended.
+  void Strip(const std::vector<const v1::CaseResult*>& cases) {
+    uint64_t last = 0;
+    for (const v1::CaseResult* result : cases) {
+      for (const v1::Curve& curve : result->verdict().curves()) {
+        if (curve.step_size() > 0) {
+          last = std::max(last, curve.step(curve.step_size() - 1));
+        }
+      }
+    }
+    if (last == 0) return;
+    constexpr double kWidth = 1040, kLeft = 16, kRight = 16;
+    auto x = [&](uint64_t step) {
+      return kLeft + static_cast<double>(step) / static_cast<double>(last) *
+                         (kWidth - kLeft - kRight);
+    };
+    std::map<uint64_t, int> stacked;
+    std::string marks;
+    int rows = 1;
+    for (const v1::CaseResult* result : cases) {
+      for (const v1::ResumePoint& resume : result->verdict().resumes()) {
+        const uint64_t column = resume.resumed_step() * 100 / last;
+        const int row = stacked[column]++;
+        rows = std::max(rows, row + 1);
+        absl::StrAppendFormat(
+            &marks,
+            "<circle class=\"%s\" cx=\"%.1f\" cy=\"%d\" r=\"4\"><title>%s: "
+            "resumed at step %d</title></circle>",
+            ToneOf(result->verdict().outcome()), x(resume.resumed_step()),
+            -6 - 10 * row, Escape(result->case_name()), resume.resumed_step());
+      }
+    }
+    const int height = 10 * rows + 22;
+    Put(absl::StrFormat(
+        "<svg class=\"strip\" viewBox=\"0 %d %.0f %d\" role=\"img\" "
+        "aria-label=\"resumes along the run\"><line class=\"axis\" "
+        "x1=\"%.0f\" y1=\"0\" x2=\"%.0f\" y2=\"0\"/>%s<text class=\"tick\" "
+        "x=\"%.0f\" y=\"14\">step 0</text><text class=\"tick\" x=\"%.0f\" "
+        "y=\"14\" text-anchor=\"end\">step %d</text><text class=\"tick\" "
+        "x=\"%.0f\" y=\"14\" text-anchor=\"middle\">each dot is a resume"
+        "</text></svg>",
+        -10 * rows - 4, kWidth, height, kLeft, kWidth - kRight, marks, kLeft,
+        kWidth - kRight, last, kWidth / 2));
   }
 
   void Case(const v1::CaseResult& result, bool open) {
@@ -267,7 +336,19 @@ class Page {
     for (const std::string& channel : channels) {
       options.channel = channel;
       options.logarithmic = channel == "loss scale";
-      Put(RenderPlot(verdict, options));
+      options.from = options.to = 0;
+      options.width = divergence.has_value() ? 680 : 1040;
+      const std::string whole = RenderPlot(verdict, options);
+      if (whole.empty()) continue;
+      if (!divergence.has_value()) {
+        Put(whole);
+        continue;
+      }
+      options.from = *divergence > 12 ? *divergence - 12 : 1;
+      options.to = *divergence + 28;
+      options.width = 340;
+      Put("<div class=\"pair\">", whole, RenderPlot(verdict, options),
+          "</div>");
     }
   }
 
@@ -327,7 +408,7 @@ class Page {
             absl::StrFormat("%.2g", tolerance.measured()), ")</td></tr>");
       }
       if (!exact.empty()) {
-        Put("<tr><td>to the last bit</td><td>",
+        Put("<tr><td class=\"key\">to the last bit</td><td>",
             Escape(absl::StrJoin(exact, ", ")), "</td></tr>");
       }
       Put("</table></div>");
@@ -351,7 +432,8 @@ class Page {
       Put("<p>Everything again: <code>", Escape(report_.command()),
           "</code></p>");
     }
-    if (!report_.started().empty()) Put("<p>", Escape(report_.started()), "</p>");
+    if (!report_.started().empty())
+      Put("<p>", Escape(report_.started()), "</p>");
     Put("<p>A verdict reads <code>item:FAULT</code>. Only PASS passes: a case "
         "that could not show a loss is INCONCLUSIVE.</p></footer>");
   }
@@ -363,6 +445,8 @@ class Page {
 
 }  // namespace
 
-std::string RenderHtml(const v1::Report& report) { return Page(report).Render(); }
+std::string RenderHtml(const v1::Report& report) {
+  return Page(report).Render();
+}
 
 }  // namespace reprise::conformance

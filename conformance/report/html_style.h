@@ -36,11 +36,12 @@ table{border-collapse:collapse;width:100%;font-size:14px}
 th{text-align:left;font-weight:600;color:var(--soft);font-size:12.5px;padding:6px 10px;border-bottom:1px solid var(--line);white-space:nowrap}
 td{padding:6px 10px;border-bottom:1px solid var(--line);vertical-align:top}
 td.num,th.num{text-align:right;font-variant-numeric:tabular-nums}
+td.key{white-space:nowrap}
 tr:last-child td{border-bottom:0}
 .card{background:var(--card);border:1px solid var(--line);border-radius:12px;overflow:hidden}
 details.case{border-bottom:1px solid var(--line)}
 details.case:last-child{border-bottom:0}
-details.case>summary{display:grid;grid-template-columns:118px minmax(180px,270px) 1fr auto;gap:12px;align-items:baseline;padding:9px 16px;cursor:pointer;list-style:none}
+details.case>summary{display:grid;grid-template-columns:124px minmax(170px,250px) 1fr auto;gap:12px;align-items:baseline;padding:9px 16px;cursor:pointer;list-style:none}
 details.case>summary::-webkit-details-marker{display:none}
 details.case>summary:hover{background:var(--mute-bg)}
 details.case>summary::after{content:"\25B8";color:var(--soft);font-size:11px;transition:transform .15s}
@@ -58,6 +59,9 @@ details.case[open]>summary::after{transform:rotate(90deg)}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:12.5px;color:var(--soft);margin:10px 0 2px}
 .legend i{display:inline-block;width:20px;height:0;border-top:3px solid;vertical-align:middle;margin-right:6px;border-radius:2px}
 .legend i.dash{border-top:2px dashed}
+svg.strip{display:block;width:100%;height:auto;padding:8px 0 2px;border-bottom:1px solid var(--line)}
+svg.strip .pass{fill:var(--pass)}svg.strip .fail{fill:var(--fail)}svg.strip .warn{fill:var(--warn)}svg.strip .mute{fill:var(--mute)}
+.pair{display:grid;grid-template-columns:2fr 1fr;gap:10px}
 svg.plot{display:block;width:100%;height:auto;background:var(--card);border:1px solid var(--line);border-radius:8px;margin:8px 0}
 .curve{fill:none;stroke-width:1.6;stroke-linejoin:round}
 .baseline{stroke:var(--base);stroke-width:5;stroke-linecap:round;opacity:.8}
@@ -69,7 +73,7 @@ svg.plot{display:block;width:100%;height:auto;background:var(--card);border:1px 
 .replay{display:block;background:var(--code);border-radius:8px;padding:8px 12px;overflow-wrap:anywhere;user-select:all}
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(320px,1fr));gap:0 28px}
 footer{color:var(--soft);font-size:13px;margin-top:36px}
-@media (max-width:720px){details.case>summary{grid-template-columns:auto 1fr}.said{grid-column:1/-1}}
+@media (max-width:720px){.pair{grid-template-columns:1fr}details.case>summary{grid-template-columns:auto 1fr}.said{grid-column:1/-1}}
 )css";
 
 }  // namespace reprise::conformance

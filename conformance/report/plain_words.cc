@@ -190,9 +190,10 @@ std::string FindingInWords(const v1::Finding& finding) {
   std::string text =
       sentences.size() == 1
           ? absl::StrCat(sentences[0], ".")
-          : absl::StrCat("one of these, and what was recorded cannot tell "
-                         "which: ",
-                         absl::StrJoin(sentences, "; or "), ".");
+          : absl::StrCat(
+                "one of these, and what was recorded cannot tell "
+                "which: ",
+                absl::StrJoin(sentences, "; or "), ".");
   text[0] = static_cast<char>(std::toupper(text[0]));
   return text;
 }

@@ -12,11 +12,10 @@
 namespace reprise::conformance {
 namespace {
 
-constexpr double kWidth = 760;
-constexpr double kHeight = 240;
+constexpr double kHeight = 250;
 constexpr double kLeft = 64;
 constexpr double kRight = 16;
-constexpr double kTop = 30;
+constexpr double kTop = 46;
 constexpr double kBottom = 34;
 // Points of a curve that are drawn at most.
 constexpr int kPoints = 500;
@@ -27,12 +26,13 @@ struct Axes {
   double y0 = std::numeric_limits<double>::infinity();
   double y1 = -std::numeric_limits<double>::infinity();
   bool logarithmic = false;
+  double width = 760;
 
   double Scaled(double y) const {
     return logarithmic ? std::log2(std::max(y, 1e-300)) : y;
   }
   double X(double x) const {
-    return kLeft + (x - x0) / (x1 - x0) * (kWidth - kLeft - kRight);
+    return kLeft + (x - x0) / (x1 - x0) * (width - kLeft - kRight);
   }
   double Y(double scaled) const {
     return kHeight - kBottom -
@@ -55,8 +55,13 @@ double NiceStep(double range, int lines) {
 std::string Path(const v1::Curve& curve, const Axes& axes) {
   std::string path;
   bool pen = false;
-  const int stride = std::max(1, 2 * curve.step_size() / kPoints);
+  // Few steps are drawn one by one.
+  const int stride = axes.x1 - axes.x0 < kPoints
+                         ? 1
+                         : std::max(1, 2 * curve.step_size() / kPoints);
   for (int i = 0; i < curve.step_size(); i += stride) {
+    const double step = static_cast<double>(curve.step(i));
+    if (step < axes.x0 || step > axes.x1) continue;
     const int end = std::min(i + stride, curve.step_size());
     int low = i, high = i;
     for (int j = i; j < end; ++j) {
@@ -68,10 +73,11 @@ std::string Path(const v1::Curve& curve, const Axes& axes) {
         pen = false;
         continue;
       }
-      absl::StrAppend(&path, pen ? "L" : "M",
-                      absl::StrFormat("%.1f %.1f",
-                                      axes.X(static_cast<double>(curve.step(j))),
-                                      axes.Y(axes.Scaled(curve.value(j)))));
+      absl::StrAppend(
+          &path, pen ? "L" : "M",
+          absl::StrFormat("%.1f %.1f",
+                          axes.X(static_cast<double>(curve.step(j))),
+                          axes.Y(axes.Scaled(curve.value(j)))));
       pen = true;
       if (low == high) break;
     }
@@ -88,12 +94,13 @@ void AppendAxes(const Axes& axes, std::string* out) {
         "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" "
         "y2=\"%.1f\"/><text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
         "text-anchor=\"end\">%s</text>",
-        kLeft, axes.Y(y), kWidth - kRight, axes.Y(y), kLeft - 6,
+        kLeft, axes.Y(y), axes.width - kRight, axes.Y(y), kLeft - 6,
         axes.Y(y) + 3.5,
         AxisNumber(axes.logarithmic ? std::exp2(y)
                                     : (std::abs(y) < ystep / 1e6 ? 0 : y)));
   }
-  const double xstep = std::max(1.0, NiceStep(axes.x1 - axes.x0, 8));
+  const double xstep =
+      std::max(1.0, NiceStep(axes.x1 - axes.x0, axes.width > 500 ? 8 : 4));
   for (double x = std::ceil(axes.x0 / xstep) * xstep; x <= axes.x1;
        x += xstep) {
     absl::StrAppendFormat(out,
@@ -104,11 +111,11 @@ void AppendAxes(const Axes& axes, std::string* out) {
   absl::StrAppendFormat(
       out,
       "<line class=\"axis\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
-      kLeft, kHeight - kBottom, kWidth - kRight, kHeight - kBottom);
+      kLeft, kHeight - kBottom, axes.width - kRight, kHeight - kBottom);
   absl::StrAppendFormat(out,
                         "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" "
                         "text-anchor=\"end\">attempted step</text>",
-                        kWidth - kRight, kHeight - 6.0);
+                        axes.width - kRight, kHeight - 6.0);
 }
 
 void AppendMark(const Axes& axes, const std::string& kind, double step,
@@ -116,7 +123,7 @@ void AppendMark(const Axes& axes, const std::string& kind, double step,
   if (step < axes.x0 || step > axes.x1) return;
   const double x = axes.X(step);
   // A label near the right edge goes to the left of its line.
-  const bool left = x > kWidth - 130;
+  const bool left = x > axes.width - 110;
   absl::StrAppendFormat(
       out,
       "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>"
@@ -140,11 +147,16 @@ std::string AxisNumber(double value) {
 std::string RenderPlot(const v1::Verdict& verdict, const PlotOptions& options) {
   Axes axes;
   axes.logarithmic = options.logarithmic;
+  axes.width = options.width;
   std::vector<const v1::Curve*> curves;
   for (const v1::Curve& curve : verdict.curves()) {
     if (curve.channel() != options.channel) continue;
     curves.push_back(&curve);
     for (int i = 0; i < curve.step_size(); ++i) {
+      if (options.to != 0 &&
+          (curve.step(i) < options.from || curve.step(i) > options.to)) {
+        continue;
+      }
       axes.x0 = std::min(axes.x0, static_cast<double>(curve.step(i)));
       axes.x1 = std::max(axes.x1, static_cast<double>(curve.step(i)));
       if (!std::isfinite(curve.value(i))) continue;
@@ -166,10 +178,10 @@ std::string RenderPlot(const v1::Verdict& verdict, const PlotOptions& options) {
   std::string out = absl::StrFormat(
       "<svg class=\"plot\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
       "aria-label=\"%s over attempted steps\">",
-      kWidth, kHeight, EscapeXml(options.channel));
+      axes.width, kHeight, EscapeXml(options.channel));
   absl::StrAppendFormat(
       &out, "<text class=\"plot-title\" x=\"8\" y=\"14\">%s</text>",
-      EscapeXml(options.channel));
+      EscapeXml(options.to == 0 ? options.channel : "around it"));
   AppendAxes(axes, &out);
   // Uninterrupted run below, attempts over it in order.
   std::stable_sort(curves.begin(), curves.end(),
@@ -177,11 +189,12 @@ std::string RenderPlot(const v1::Verdict& verdict, const PlotOptions& options) {
                      return a->attempt() < b->attempt();
                    });
   for (const v1::Curve* curve : curves) {
-    absl::StrAppend(&out, "<path class=\"curve ",
-                    curve->attempt() == 0
-                        ? "baseline"
-                        : absl::StrCat("attempt-", 1 + (curve->attempt() - 1) % 5),
-                    "\" d=\"", Path(*curve, axes), "\"/>");
+    absl::StrAppend(
+        &out, "<path class=\"curve ",
+        curve->attempt() == 0
+            ? "baseline"
+            : absl::StrCat("attempt-", 1 + (curve->attempt() - 1) % 5),
+        "\" d=\"", Path(*curve, axes), "\"/>");
   }
   for (size_t i = 0; i < options.kills.size(); ++i) {
     AppendMark(axes, "kill", static_cast<double>(options.kills[i]),
@@ -189,7 +202,7 @@ std::string RenderPlot(const v1::Verdict& verdict, const PlotOptions& options) {
   }
   if (options.divergence.has_value()) {
     AppendMark(axes, "divergence", static_cast<double>(*options.divergence),
-               absl::StrCat("differs from ", *options.divergence), 10, &out);
+               absl::StrCat("differs from ", *options.divergence), 13, &out);
   }
   return out + "</svg>";
 }

@@ -22,6 +22,11 @@ struct PlotOptions {
   std::optional<uint64_t> divergence;
   // Powers of two, say.
   bool logarithmic = false;
+  // Only these steps, inclusive; 0 and 0: all.
+  uint64_t from = 0;
+  uint64_t to = 0;
+  // Pixels of the drawing's own coordinates.
+  double width = 760;
 };
 
 // Empty when no curve of the channel is in `verdict`. Colours come from the

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "conformance/judge/context.h"
+#include "conformance/judge/judge.h"
 #include "conformance/report/outcome.h"
 #include "conformance/report/plain_words.h"
 
@@ -57,28 +57,39 @@ std::string Wrap(const std::string& text, const std::string& indent) {
 void AppendCase(const v1::CaseResult& result, const TerminalOptions& options,
                 std::string* out) {
   const v1::Verdict& verdict = result.verdict();
-  absl::StrAppend(out, "  ",
-                  Paint(absl::StrFormat("%-13s", OutcomeText(verdict.outcome())),
-                        ColorOf(verdict.outcome()), options.color),
-                  " ", result.profile(), result.profile().empty() ? "" : "/",
-                  result.case_name(), "\n");
-  if (verdict.outcome() == v1::PASS && !options.all_cases) return;
-  if (verdict.findings_size() == 0) {
-    absl::StrAppend(out, Wrap(verdict.summary(), "                "));
-  }
-  for (const v1::Finding& finding : verdict.findings()) {
-    absl::StrAppend(out, "                ",
-                    Paint(NamesText(finding), "\033[1m", options.color), "\n",
-                    Wrap(FindingInWords(finding), "                  "),
-                    Wrap(finding.evidence(), "                  "));
-  }
-  for (const std::string& remark : result.remarks()) {
-    absl::StrAppend(out, Wrap(remark, "                "));
-  }
-  if (!result.replay_command().empty() && verdict.outcome() != v1::PASS &&
-      verdict.outcome() != v1::SKIP) {
-    absl::StrAppend(out, "                again: ", result.replay_command(),
-                    "\n");
+  absl::StrAppend(
+      out, "  ",
+      Paint(absl::StrFormat("%-13s", OutcomeText(verdict.outcome())),
+            ColorOf(verdict.outcome()), options.color),
+      " ", absl::StrFormat("%-26s", result.case_name()), " ",
+      verdict.findings_size() > 0 ? absl::StrJoin(NamesOf(verdict), ", ")
+                                  : verdict.summary(),
+      "\n");
+}
+
+// What a name means, what shows it, and how to see it again: once, from the
+// first case that has it.
+void AppendName(const v1::Report& report, const std::string& name, int cases,
+                const TerminalOptions& options, std::string* out) {
+  for (const v1::CaseResult& result : report.results()) {
+    for (const v1::Finding& finding : result.verdict().findings()) {
+      v1::Verdict one;
+      *one.add_findings() = finding;
+      if (NamesOf(one)[0] != name) continue;
+      absl::StrAppend(
+          out, "\n", Paint(name, "\033[1m", options.color), "  in ", cases,
+          cases == 1 ? " case\n" : " cases\n",
+          Wrap(FindingInWords(finding), "  "),
+          Wrap(absl::StrCat(result.profile(), "/", result.case_name(), ", ",
+                            finding.evidence()),
+               "  "));
+      const std::string look = WhereToLook(finding.names(0));
+      if (!look.empty()) absl::StrAppend(out, Wrap(look, "  "));
+      if (!result.replay_command().empty()) {
+        absl::StrAppend(out, "  again: ", result.replay_command(), "\n");
+      }
+      return;
+    }
   }
 }
 
@@ -99,6 +110,9 @@ std::string RenderTerminal(const v1::Report& report,
     }
     AppendCase(result, options, &out);
   }
+  for (const auto& [name, cases] : LostNames(report)) {
+    AppendName(report, name, cases, options, &out);
+  }
   std::vector<std::string> counts;
   for (const auto& [outcome, count] : CountOutcomes(report)) {
     counts.push_back(absl::StrCat(count, " ", OutcomeText(outcome)));
@@ -109,11 +123,6 @@ std::string RenderTerminal(const v1::Report& report,
                         ColorOf(passed ? v1::PASS : v1::FAIL), options.color),
                   "  ", report.testee().empty() ? "testee" : report.testee(),
                   ": ", absl::StrJoin(counts, ", "), "\n");
-  for (const auto& [name, cases] : LostNames(report)) {
-    absl::StrAppend(&out, "      lost: ",
-                    Paint(name, "\033[1m", options.color), "  (", cases,
-                    cases == 1 ? " case)\n" : " cases)\n");
-  }
   return out;
 }
 

@@ -28,7 +28,8 @@ ABSL_FLAG(std::string, expectations, "",
           "text proto of failures that are known");
 ABSL_FLAG(std::string, report, "",
           "folder for report.json, report.html and junit.xml; empty: DIR");
-ABSL_FLAG(bool, all, false, "print every case, not only those that did not pass");
+ABSL_FLAG(bool, all, false,
+          "print every case, not only those that did not pass");
 ABSL_FLAG(bool, write, true, "write the report's files");
 
 namespace {
@@ -72,10 +73,9 @@ int main(int argc, char** argv) {
     if (!status.ok()) return Fail(status, vocabulary::EXIT_BAD_REQUEST);
   }
   if (absl::GetFlag(FLAGS_write)) {
-    const std::string out =
-        absl::GetFlag(FLAGS_report).empty()
-            ? folder
-            : (here / absl::GetFlag(FLAGS_report)).string();
+    const std::string out = absl::GetFlag(FLAGS_report).empty()
+                                ? folder
+                                : (here / absl::GetFlag(FLAGS_report)).string();
     absl::Status status = reprise::conformance::WriteReport(report, out);
     if (!status.ok()) return Fail(status, vocabulary::EXIT_TRAINING_FAILED);
   }
