@@ -541,6 +541,10 @@ class Attributor {
            ema->second.digest() == found.digest();
   }
 
+  bool MadeUpEvaluation() const {
+    return attempt_.FindEvaluation(resume_.step) != nullptr;
+  }
+
   // What changed between the load and the first forward pass.
   void NameBetween(const Digests& saved) {
     for (const auto& [item, found] : attempt_.before_forward) {
@@ -548,6 +552,13 @@ class Attributor {
       auto loaded = attempt_.after_load.find(item);
       if (loaded == attempt_.after_load.end()) continue;
       if (SameDigest(found, loaded->second)) continue;
+      // An evaluation that the checkpoint had pending is made up for first.
+      if (MadeUpEvaluation() &&
+          (item == Item::EVAL || item == Item::BEST ||
+           item == Item::EARLY_STOP || item == Item::SCHED_STATE ||
+           item == Item::SCHED_APPLIED)) {
+        continue;
+      }
       // Changed back to what was saved: restored late, but restored.
       auto expected = saved.find(item);
       if (expected != saved.end() && SameDigest(found, expected->second)) {

@@ -10,10 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "conformance/fake/lose_item.h"
 #include "conformance/fake/mutants/mutant.h"
 #include "conformance/judge/context.h"
 #include "conformance/judge/judge.h"
 #include "conformance/judge/testing/fake_driver.h"
+#include "format/io/file_system.h"
 #include "gtest/gtest.h"
 
 namespace reprise::conformance {
@@ -130,6 +132,153 @@ TEST(FakeMutants, C39_EachIsNamedAndNothingElse) {
                        << "\n  got: " << Describe(verdict);
   }
   std::cout << "mutants named: " << named << " / " << all << "\n";
+}
+
+// The same faults, told by loss, rate and step alone.
+TEST(FakeMutants, TerseTesteesStillFailAndAreNeverMisnamed) {
+  // What a terse testee cannot show: its channels are all as expected.
+  const std::set<std::string> silent = {"M02", "M45", "X03", "X13", "X26",
+                                        "X31", "X23", "X24", "M22", "M20.tracker",
+                                        "X04", "X29"};
+  int noticed = 0, right = 0, all = 0;
+  for (const Mutant& mutant : fake::Mutants()) {
+    if (mutant.expected.empty() || mutant.expected == "none") continue;
+    const auto expected = fake::ParseExpected(mutant.expected);
+    ASSERT_TRUE(expected.ok());
+    if (expected->empty()) continue;
+    const v1::Verdict verdict =
+        Judge(EvidenceFor(mutant, mutant.install, true, false));
+    ++all;
+    noticed += verdict.outcome() == v1::FAIL;
+    bool named = false;
+    for (const v1::Finding& finding : verdict.findings()) {
+      for (const auto& group : *expected) {
+        for (const fake::Finding& wanted : group) {
+          for (const v1::FaultName& name : finding.names()) {
+            named |= wanted.item == name.item() && wanted.fault == name.fault();
+          }
+        }
+      }
+    }
+    right += named;
+    if (verdict.outcome() == v1::FAIL && !named) {
+      std::cout << mutant.id << " terse, expected " << mutant.expected
+                << ": " << Describe(verdict);
+    }
+  }
+  std::cout << "terse: " << noticed << " noticed, " << right
+            << " with the right name among those given, of " << all << "\n";
+  EXPECT_GE(noticed, all - 30);
+}
+
+TEST(FakeMutants, C39_FourAtOnceAreAllNamed) {
+  const std::vector<std::vector<std::string>> sets = {
+      {"M21", "M15", "M29", "M45"},
+      {"M03", "M37", "M22", "M26"},
+      {"M02", "M13", "M30", "M36.cuda"}};
+  for (const auto& ids : sets) {
+    const auto mutants = fake::FindMutants(absl::StrJoin(ids, ","));
+    ASSERT_TRUE(mutants.ok()) << mutants.status();
+    std::vector<std::vector<fake::Finding>> expected;
+    fake::Customise all;
+    for (const Mutant* mutant : *mutants) {
+      const auto one = fake::ParseExpected(mutant->expected);
+      ASSERT_TRUE(one.ok());
+      expected.insert(expected.end(), one->begin(), one->end());
+    }
+    Mutant together = *(*mutants)[0];
+    together.workload = "T0";
+    together.kill_steps = {63};
+    const v1::Verdict verdict = Judge(EvidenceFor(
+        together,
+        [&](const fake::Assembly& assembly) {
+          for (const Mutant* mutant : *mutants) mutant->install(assembly);
+        },
+        false, false));
+    EXPECT_TRUE(NamesExactly(verdict, expected))
+        << absl::StrJoin(ids, ",") << ": " << Describe(verdict);
+  }
+}
+
+// A lineage killed in step 63 whose checkpoint is edited before the resume.
+LineageEvidence EditedLineage(
+    FakeDriver* driver, const std::function<absl::Status(std::string)>& edit) {
+  LineageEvidence lineage;
+  driver->Restart();
+  lineage.attempts.push_back(driver->Again(KillInStep(63)));
+  const absl::Status status = edit(driver->run_folder());
+  EXPECT_TRUE(status.ok()) << status;
+  lineage.attempts.push_back(driver->Again(std::nullopt));
+  return lineage;
+}
+
+Evidence RightEvidence(FakeDriver* driver, const v1::RunRequest& request) {
+  Evidence evidence;
+  evidence.request = request;
+  evidence.description = fake::DescribeFake();
+  for (int i = 0; i < 2; ++i) evidence.baselines.push_back(driver->Run({}));
+  evidence.subject = driver->Run({KillInStep(63)});
+  return evidence;
+}
+
+TEST(FakePower, EveryItemThatCanBeLostWouldShow) {
+  for (const char* workload : {"T0", "T0.plateau"}) {
+    v1::RunRequest request;
+    request.set_workload(workload);
+    FakeDriver driver(request, nullptr);
+    Evidence evidence = RightEvidence(&driver, request);
+    for (Item item : fake::LosableItems()) {
+      ControlEvidence control;
+      control.item = item;
+      bool lost = true;
+      control.lineage = EditedLineage(&driver, [&](const std::string& folder) {
+        const absl::Status status =
+            fake::LoseItem(FileSystem::Real(), folder, item);
+        // The workload has no such item.
+        lost = status.ok();
+        return absl::OkStatus();
+      });
+      if (lost) evidence.controls.push_back(std::move(control));
+    }
+    const v1::Verdict verdict = Judge(evidence);
+    int shown = 0;
+    for (const v1::Power& power : verdict.power()) {
+      shown += power.status() == v1::Power::SHOWN;
+      if (power.status() != v1::Power::SHOWN) {
+        std::cout << workload << ": " << power.text() << "\n";
+      }
+    }
+    std::cout << workload << ": " << shown << " of " << verdict.power_size()
+              << " controls moved their channel\n";
+    EXPECT_GT(shown, 10) << workload;
+    // A control that moves nothing makes the verdict inconclusive, not a pass.
+    EXPECT_EQ(verdict.outcome(), shown == verdict.power_size()
+                                     ? v1::PASS
+                                     : v1::INCONCLUSIVE)
+        << Describe(verdict);
+  }
+}
+
+TEST(FakePower, C39_SaysThatAResumeEqualsAWeightsOnlyOne) {
+  v1::RunRequest request;
+  request.set_workload("T0");
+  FakeDriver driver(request, nullptr);
+  Evidence evidence = RightEvidence(&driver, request);
+  const auto weights_only = [](const std::string& folder) {
+    return fake::KeepWeightsOnly(FileSystem::Real(), folder);
+  };
+  ControlEvidence control;
+  control.lineage = EditedLineage(&driver, weights_only);
+  evidence.controls.push_back(control);
+  EXPECT_EQ(Judge(evidence).notes_size(), 0) << Describe(Judge(evidence));
+  // A trainer that restores nothing but the weights.
+  evidence.subject = EditedLineage(&driver, weights_only);
+  const v1::Verdict verdict = Judge(evidence);
+  EXPECT_EQ(verdict.outcome(), v1::FAIL);
+  ASSERT_GE(verdict.notes_size(), 1) << Describe(verdict);
+  EXPECT_NE(Describe(verdict).find("same as a cold optimizer"),
+            std::string::npos)
+      << Describe(verdict);
 }
 
 }  // namespace

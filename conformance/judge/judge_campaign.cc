@@ -12,6 +12,8 @@
 #include "conformance/judge/power.h"
 #include "conformance/judge/settle.h"
 #include "format/vocabulary.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace reprise::conformance {
 namespace {
@@ -87,6 +89,28 @@ v1::Verdict JudgeOtherSeed(const LineageEvidence& other,
                "depend on the run");
 }
 
+// A declared channel that no step of an uninterrupted run has; empty: none.
+std::string MissingChannel(const CampaignFiles& files,
+                           const LineageEvidence& baseline) {
+  const google::protobuf::Descriptor* step = v1::StepEvent::descriptor();
+  for (const std::string& channel : files.description.channels()) {
+    const google::protobuf::FieldDescriptor* field =
+        step->FindFieldByName(channel);
+    if (field == nullptr) continue;
+    bool recorded = false;
+    for (const v1::Event& event : baseline.attempts[0].events) {
+      const google::protobuf::Reflection* reflection =
+          event.step().GetReflection();
+      recorded |= event.has_step() &&
+                  (field->is_repeated()
+                       ? reflection->FieldSize(event.step(), field) > 0
+                       : reflection->HasField(event.step(), field));
+    }
+    if (!recorded) return channel;
+  }
+  return "";
+}
+
 v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
   if (one.attempts.empty()) return Plain(v1::NOT_RUN, one.record.reason());
@@ -113,6 +137,12 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
     } else if (one.plan.name() == kOtherSeed) {
       return JudgeOtherSeed(own, ToLineage(other));
     }
+  }
+  if (const std::string missing = MissingChannel(files, own);
+      !missing.empty()) {
+    return Plain(v1::INCONCLUSIVE,
+                 absl::StrCat("the testee declares the channel ", missing,
+                              " and never records it"));
   }
   const Context context = MakeContext(evidence);
   const size_t runs = evidence.baselines.size();

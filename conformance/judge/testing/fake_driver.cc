@@ -95,7 +95,9 @@ FakeDriver::FakeDriver(v1::RunRequest request, fake::Customise customise,
       noisy_(noisy),
       quiet_(quiet) {}
 
-FakeDriver::~FakeDriver() {
+FakeDriver::~FakeDriver() { Remove(); }
+
+void FakeDriver::Remove() {
   if (!folder_.empty()) {
     const std::string command = absl::StrCat("rm -rf '", folder_, "'");
     if (std::system(command.c_str()) != 0) {
@@ -104,10 +106,15 @@ FakeDriver::~FakeDriver() {
   }
 }
 
-LineageEvidence FakeDriver::Run(const std::vector<KillAt>& kills) {
+void FakeDriver::Restart() {
+  Remove();
   std::string pattern = absl::StrCat(::testing::TempDir(), "/fake-XXXXXX");
   folder_ = mkdtemp(pattern.data());
   attempt_ = 0;
+}
+
+LineageEvidence FakeDriver::Run(const std::vector<KillAt>& kills) {
+  Restart();
   LineageEvidence lineage;
   for (const KillAt& kill : kills) lineage.attempts.push_back(Again(kill));
   lineage.attempts.push_back(Again(std::nullopt));

@@ -47,7 +47,14 @@ class FakeDriver {
   // Goes on from the run folder of the last Run, for one attempt.
   AttemptEvidence Again(const std::optional<KillAt>& kill);
 
+  // Of the last Run, for a control to edit between two attempts.
+  std::string run_folder() const { return folder_ + "/run"; }
+  // An empty run folder; the next attempt is the first.
+  void Restart();
+
  private:
+  void Remove();
+
   v1::RunRequest request_;
   fake::Customise customise_;
   bool noisy_;
