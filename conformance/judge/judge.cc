@@ -347,8 +347,8 @@ class Judgement {
     }
     // Ends that other names explain.
     const bool moved_end =
-        NamesAny(findings_, {Item::COUNTERS_STEP, Item::EARLY_STOP, Item::BEST,
-                             Item::DATA_BATCH, Item::DATA_FINGERPRINT}) ||
+        NamesAny(findings_, {Item::COUNTERS_STEP, Item::DATA_BATCH,
+                             Item::DATA_FINGERPRINT}) ||
         std::any_of(findings_.begin(), findings_.end(),
                     [](const v1::Finding& finding) {
                       return finding.names_size() == 1 &&
@@ -363,11 +363,14 @@ class Judgement {
                       return finding.ground() != v1::Finding::LINEAGE;
                     });
     if (moved_end || by_rule) {
-      Drop([](const v1::FaultName& name) {
-        return name.item() == Item::RUN &&
-               (name.fault() == Fault::FAULT_SHORT ||
-                name.fault() == Fault::FAULT_CHANGED);
-      });
+      findings_.erase(
+          std::remove_if(findings_.begin(), findings_.end(),
+                         [](const v1::Finding& finding) {
+                           return finding.ground() == v1::Finding::LINEAGE &&
+                                  finding.channel() == "end of the run" &&
+                                  !Names(finding, Item::SAVE);
+                         }),
+          findings_.end());
     }
     std::stable_sort(findings_.begin(), findings_.end(),
                      [](const v1::Finding& a, const v1::Finding& b) {

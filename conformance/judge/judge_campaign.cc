@@ -101,10 +101,10 @@ std::string MissingChannel(const CampaignFiles& files,
     for (const v1::Event& event : baseline.attempts[0].events) {
       const google::protobuf::Reflection* reflection =
           event.step().GetReflection();
-      recorded |= event.has_step() &&
-                  (field->is_repeated()
-                       ? reflection->FieldSize(event.step(), field) > 0
-                       : reflection->HasField(event.step(), field));
+      recorded |=
+          event.has_step() &&
+          (field->is_repeated() ? reflection->FieldSize(event.step(), field) > 0
+                                : reflection->HasField(event.step(), field));
     }
     if (!recorded) return channel;
   }
@@ -190,9 +190,11 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   evidence.controls[0].lineage = ToLineage(one);
   const Context context = MakeContext(evidence);
   const std::vector<v1::Power> powers = MeasurePower(context);
-  v1::Verdict verdict = Plain(
-      powers[0].status() == v1::Power::SHOWN ? v1::PASS : v1::INCONCLUSIVE,
-      powers[0].text());
+  v1::Verdict verdict =
+      Plain(powers[0].status() == v1::Power::SHOWN       ? v1::PASS
+            : powers[0].status() == v1::Power::NOT_SHOWN ? v1::INCONCLUSIVE
+                                                         : v1::SKIP,
+            powers[0].text());
   *verdict.add_power() = powers[0];
   return verdict;
 }

@@ -54,6 +54,14 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
   };
   if (difference.channel == Channel::kSkipped) {
     const bool skipped = comparison.attempt().Find(step)->skipped();
+    if (!comparison.Found(Channel::kScale, step).present()) {
+      return named({Name(Item::SCALER_SCALE, Fault::FAULT_CHANGED),
+                    Name(Item::SCALER_GROWTH_TRACKER, Fault::FAULT_CHANGED),
+                    Name(Item::STEP, Fault::FAULT_UNSCALED),
+                    Name(Item::RUN, Fault::FAULT_NONFINITE)},
+                   skipped ? "skipped, unlike the uninterrupted run"
+                           : "applied, unlike in the uninterrupted run");
+    }
     return named({Name(Item::STEP, Fault::FAULT_UNSCALED),
                   Name(Item::RUN, Fault::FAULT_NONFINITE)},
                  skipped ? "skipped, with the scale at which the uninterrupted "

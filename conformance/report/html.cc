@@ -418,7 +418,9 @@ class Page {
       for (const v1::Power& power : verdict.power()) {
         Put("<tr><td>",
             power.status() == v1::Power::SHOWN ? Badge(v1::PASS, "shown")
-                                               : Badge(v1::FLAKY, "not shown"),
+            : power.status() == v1::Power::NOT_SHOWN
+                ? Badge(v1::FLAKY, "not shown")
+                : Badge(v1::SKIP, "nothing there"),
             "</td><td>", Escape(power.text()), "</td></tr>");
       }
       Put("</table></div>");
