@@ -760,6 +760,8 @@ std::vector<v1::Finding> AttributeSaves(const Context& context,
   const Timeline& attempt = lineage.attempts[index];
   if (context.baselines.empty() || lineage.resumes[index].fresh)
     return findings;
+  // Under noise what may rest may rest longer.
+  if (context.noise.Noisy() && !always_moving) return findings;
   std::set<Item> named;
   for (const SaveRecord& save : attempt.saves) {
     for (const SaveRecord& reference : context.baselines[0].saves) {

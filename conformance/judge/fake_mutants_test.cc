@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +28,18 @@ using fake::Shows;
 using testing::FakeDriver;
 using testing::KillAt;
 using testing::KillInStep;
+
+// Decides the noise of noisy runs; printed once.
+uint64_t Seed() {
+  static const uint64_t seed = [] {
+    const char* text = std::getenv("REPRISE_SEED");
+    const uint64_t value = text != nullptr ? std::strtoull(text, nullptr, 10)
+                                           : std::random_device{}();
+    std::cout << "replay with --test_env=REPRISE_SEED=" << value << "\n";
+    return value;
+  }();
+  return seed;
+}
 
 v1::RunRequest RequestFor(const Mutant& mutant) {
   v1::RunRequest request;
@@ -64,7 +78,9 @@ Evidence EvidenceFor(const Mutant& mutant, const fake::Customise& customise,
   evidence.request = RequestFor(mutant);
   evidence.description = fake::DescribeFake();
   noisy |= mutant.noisy;
-  FakeDriver driver(evidence.request, customise, noisy, quiet);
+  FakeDriver driver(evidence.request, customise,
+                    noisy ? std::optional<uint64_t>(Seed()) : std::nullopt,
+                    quiet);
   if (noisy) evidence.description.set_determinism(v1::ROUNDING);
   for (int i = 0; i < (noisy ? 3 : 2); ++i) {
     evidence.baselines.push_back(driver.Run({}));
@@ -279,7 +295,7 @@ TEST(FakePower, AControlThatMovesNothingMakesTheVerdictInconclusive) {
   v1::RunRequest request;
   request.set_workload("T0");
   // A terse testee records nothing that the averaged weights move.
-  FakeDriver driver(request, nullptr, false, true);
+  FakeDriver driver(request, nullptr, std::nullopt, true);
   Evidence evidence = RightEvidence(&driver, request);
   evidence.description.clear_digests();
   EXPECT_EQ(Judge(evidence).outcome(), v1::PASS);

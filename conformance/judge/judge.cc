@@ -109,8 +109,22 @@ class Judgement {
     }
     findings_.insert(findings_.end(), here.begin(), here.end());
 
+    if (comparison.parted().has_value()) {
+      verdict_.add_notes(absl::StrCat(
+          "attempt ", i + 1, ": from step ", *comparison.parted(),
+          " on an overflow or a drop of the rate comes differently, as it may "
+          "between equal runs; beyond it only samples are compared"));
+    }
     records_ += attempt.steps.size() + attempt.evaluations.size();
     if (i == 0) return;
+    if (context_.noise.Noisy() && !attempt.steps.empty() &&
+        comparison.telling() <
+            std::min<uint64_t>(Noise::kEnough, attempt.steps.size())) {
+      untold_.push_back(absl::StrCat("noise hides the resume at step ",
+                                     resume.step, ": ", comparison.telling(),
+                                     " of its steps can be compared, ",
+                                     Noise::kEnough, " are needed"));
+    }
     v1::ResumePoint& point = *verdict_.add_resumes();
     point.set_attempt(i + 1);
     point.set_resumed_step(resume.step);
@@ -434,8 +448,9 @@ class Judgement {
       tolerance.set_exact(context_.noise.Exact(channel));
       if (tolerance.exact()) continue;
       tolerance.set_measured(context_.noise.Measured(channel));
-      tolerance.set_threshold(
-          context_.noise.Threshold(channel, baseline.last_step()));
+      tolerance.set_threshold(context_.noise.Threshold(
+          channel,
+          std::min(baseline.last_step(), context_.noise.forgotten() - 1)));
     }
   }
 
@@ -518,13 +533,11 @@ class Judgement {
       resumed |= !lineage_.attempts[i].steps.empty();
     }
     if (!resumed) doubts.push_back("nothing was resumed");
+    doubts.insert(doubts.end(), untold_.begin(), untold_.end());
     if (!lineage_.finished) {
       doubts.push_back("the run was not brought to its end");
     }
     if (!first_differs_.empty()) doubts.push_back(first_differs_);
-    if (std::string hidden = NoiseHides(context_); !hidden.empty()) {
-      doubts.push_back(std::move(hidden));
-    }
     for (const v1::Power& power : verdict_.power()) {
       if (power.status() == v1::Power::NOT_SHOWN) {
         doubts.push_back(absl::StrCat("not shown: ", power.text()));
@@ -539,6 +552,8 @@ class Judgement {
   std::vector<v1::Finding> findings_;
   std::string first_differs_;
   uint64_t records_ = 0;
+  // Resumes that noise leaves nothing to say about.
+  std::vector<std::string> untold_;
   v1::Verdict verdict_;
 };
 

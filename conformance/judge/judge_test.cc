@@ -95,7 +95,8 @@ TEST(Judge, IsInconclusiveWhenNoiseHidesTheRun) {
   simulation.noise = 0.2;
   const v1::Verdict verdict = Judge(MakeEvidence(simulation, {67}, {}));
   EXPECT_EQ(verdict.outcome(), v1::INCONCLUSIVE);
-  EXPECT_THAT(verdict.summary(), HasSubstr("equal runs may differ"));
+  EXPECT_THAT(verdict.summary(),
+              HasSubstr("noise hides the resume at step 60"));
 }
 
 TEST(Judge, WithoutAttemptsIsNotRun) {

@@ -29,6 +29,7 @@ TEST(Noise, DemandsEveryBitWhereEqualRunsGiveEveryBit) {
 
 TEST(Noise, TakesTheLargestDeviationTimesTheMargin) {
   const Noise noise({WithLosses({1, 1, 1}), WithLosses({1, 1.001, 1})}, {});
+  EXPECT_TRUE(noise.Noisy());
   EXPECT_FALSE(noise.Exact(Channel::kLoss));
   EXPECT_NEAR(noise.Threshold(Channel::kLoss, 1),
               Noise::kMargin * 0.001 / 1.001, 1e-9);
@@ -49,8 +50,33 @@ TEST(Noise, MeasuresReplaysByTheirDistanceFromTheResume) {
   const Noise noise(
       {WithLosses(a), WithLosses(b)},
       {WithLosses({1, 1, 1}, 60), WithLosses({1, 1.00001, 1}, 60)});
-  EXPECT_LT(noise.ReplayThreshold(Channel::kLoss, 95, 1), 1e-3);
+  EXPECT_EQ(noise.ReplayThreshold(Channel::kLoss, 95, 1), Noise::kReplayFloor);
   EXPECT_GT(noise.Threshold(Channel::kLoss, 95), 1);
+}
+
+TEST(Noise, AllowsWhatTheChannelVariesByAnyway) {
+  // Alternates by a half: one in three, from one step to the next.
+  std::vector<double> a, b;
+  for (int i = 0; i < 60; ++i) a.push_back(i % 2 == 0 ? 1 : 1.5);
+  b = a;
+  b[3] *= 1.000001;
+  const Noise noise({WithLosses(a), WithLosses(b)}, {});
+  EXPECT_NEAR(noise.Threshold(Channel::kLoss, 30),
+              Noise::kClimate / 3 / std::sqrt(2.0), 1e-3);
+}
+
+TEST(Noise, ComparesNothingOnceEqualRunsHaveForgottenEachOther) {
+  std::vector<double> a(60, 1.0), b(60, 1.0);
+  b[0] = 1 + 1e-7;
+  b[30] = 1.002;
+  const Noise noise({WithLosses(a), WithLosses(b)}, {});
+  EXPECT_EQ(noise.forgotten(), 31u);
+  EXPECT_LT(noise.Threshold(Channel::kLoss, 30), 0.1);
+  EXPECT_TRUE(std::isinf(noise.Threshold(Channel::kLoss, 31)));
+  // What is far apart from the start has not drifted there.
+  b[0] = 1.001;
+  const Noise coarse({WithLosses(a), WithLosses(b)}, {});
+  EXPECT_FALSE(std::isinf(coarse.Threshold(Channel::kLoss, 31)));
 }
 
 TEST(Noise, DoesNotJudgeTokensThatEqualRunsDisagreeOn) {

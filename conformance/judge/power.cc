@@ -147,25 +147,4 @@ std::vector<std::string> EqualControls(const Context& context,
   return equal;
 }
 
-std::string NoiseHides(const Context& context) {
-  if (context.baselines.empty()) return "";
-  const Noise& noise = context.noise;
-  if (noise.Exact(Channel::kLoss)) return "";
-  const Timeline& baseline = context.baselines[0];
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0;
-  for (const v1::StepEvent& step : baseline.steps) {
-    const Observation loss = ReadChannel(Channel::kLoss, &step, nullptr);
-    if (!loss.present() || !loss.values[0].finite) continue;
-    low = std::min(low, loss.first());
-    high = std::max(high, loss.first());
-  }
-  const uint64_t middle = baseline.last_step() / 2;
-  const double threshold = noise.Threshold(Channel::kLoss, middle);
-  if (high <= 0 || threshold < 0.5 * (high - low) / high) return "";
-  return absl::StrCat(
-      "at step ", middle, " equal runs may differ by ", 100 * threshold,
-      " % of the loss, which is as much as the whole run moves it");
-}
-
 }  // namespace reprise::conformance
