@@ -10,7 +10,7 @@
 #include "format/commit.h"
 #include "format/io/io_error.h"
 #include "format/refusal.h"
-#include "format/v1/codec.h"
+#include "format/version.h"
 
 namespace reprise {
 namespace {
@@ -39,13 +39,14 @@ absl::Status Sweep(FileSystem* file_system, const std::string& run_folder,
 CheckpointStore::CheckpointStore(std::unique_ptr<Rep> rep)
     : rep_(std::move(rep)) {}
 
-CheckpointStore::~CheckpointStore() = default;
+CheckpointStore::~CheckpointStore() { rep_->background.Wait(); }
 
 const std::string& CheckpointStore::run_folder() const {
   return rep_->run_folder;
 }
 
 void CheckpointStore::set_keep_last(int keep_last) {
+  rep_->background.Wait();
   rep_->options.keep_last = keep_last;
 }
 
@@ -55,6 +56,19 @@ absl::StatusOr<std::unique_ptr<CheckpointStore>> CheckpointStore::Open(
     return MakeRefusal(Refusal::INVALID_VALUE,
                        absl::StrCat("keep_last: expected at least 1, found ",
                                     options.keep_last));
+  }
+  if (options.format_major < 1 || options.format_major > kNewestMajor) {
+    return MakeRefusal(
+        Refusal::INVALID_VALUE,
+        absl::StrCat("format_major: expected 1 to ", kNewestMajor, ", found ",
+                     options.format_major));
+  }
+  if (options.threads < 1 || options.shard_bytes < 1) {
+    return MakeRefusal(
+        Refusal::INVALID_VALUE,
+        absl::StrCat("threads and shard_bytes: expected at "
+                     "least 1, found ",
+                     options.threads, " and ", options.shard_bytes));
   }
   auto rep = std::make_unique<Rep>();
   rep->run_folder = run_folder;
@@ -68,25 +82,23 @@ absl::StatusOr<std::unique_ptr<CheckpointStore>> CheckpointStore::Open(
     return Annotate(status, "run folder");
   }
   absl::StatusOr<std::unique_ptr<RunLock>> lock =
-      RunLock::Take(rep->files(), run_folder);
+      RunLock::Take(rep->files(), run_folder, options.take_foreign_lock);
   if (!lock.ok()) return lock.status();
   rep->lock = *std::move(lock);
-  if (!rep->lock->taken_over_from().empty()) {
-    rep->notices.push_back(
-        absl::StrCat("took over the lock of a process that ended without "
-                     "releasing it (",
-                     rep->lock->taken_over_from(), ")"));
-  }
+  rep->notices = rep->lock->notices();
   status = Sweep(rep->files(), run_folder, &rep->notices);
   if (!status.ok()) return Annotate(status, "run folder");
   return std::unique_ptr<CheckpointStore>(new CheckpointStore(std::move(rep)));
 }
 
 std::vector<std::string> CheckpointStore::TakeNotices() {
+  if (IsSaving()) return {};
+  rep_->background.Wait();
   return std::exchange(rep_->notices, {});
 }
 
 absl::StatusOr<std::vector<uint64_t>> CheckpointStore::List() {
+  rep_->background.Wait();
   absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   std::vector<uint64_t> steps;
@@ -96,36 +108,6 @@ absl::StatusOr<std::vector<uint64_t>> CheckpointStore::List() {
   std::sort(steps.begin(), steps.end());
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return steps;
-}
-
-absl::StatusOr<std::string> CheckpointStore::Save(const Snapshot& snapshot) {
-  const std::string name = CheckpointName(snapshot.step);
-  const std::string context = absl::StrCat("save of step ", snapshot.step);
-  if (!rep_->run_id.empty() && snapshot.run_id != rep_->run_id) {
-    return MakeRefusal(Refusal::MISMATCH,
-                       absl::StrCat(context, ": run id: expected ",
-                                    rep_->run_id, ", found ", snapshot.run_id));
-  }
-  absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
-  if (!entries.ok()) return Annotate(entries.status(), context);
-  const CheckpointPosition position{snapshot.step, std::nullopt};
-  for (const NamedEntry& entry : *entries) {
-    if (entry.position.has_value() && !(*entry.position < position)) {
-      return MakeRefusal(
-          Refusal::INVALID_VALUE,
-          absl::StrCat(context, ": ", rep_->PathOf(entry.name),
-                       " is there already; ResumeFrom moves away what lies "
-                       "beyond the checkpoint that training goes on from"));
-    }
-  }
-  absl::StatusOr<std::string> manifest = EncodeV1(snapshot);
-  if (!manifest.ok()) return Annotate(manifest.status(), context);
-  absl::StatusOr<std::string> digest =
-      CommitCheckpoint(rep_->files(), rep_->run_folder, name, *manifest);
-  if (!digest.ok()) return Annotate(digest.status(), context);
-  rep_->run_id = snapshot.run_id;
-  rep_->Hint(name);
-  return digest;
 }
 
 absl::StatusOr<std::vector<NamedEntry>> CheckpointStore::Rep::Entries() const {
@@ -146,7 +128,7 @@ absl::StatusOr<std::vector<NamedEntry>> CheckpointStore::Rep::Entries() const {
 absl::StatusOr<LoadedCheckpoint> CheckpointStore::Rep::Read(
     const std::string& name) {
   absl::StatusOr<LoadedCheckpoint> checkpoint =
-      ReadCheckpoint(PathOf(name), files());
+      ReadCheckpoint(PathOf(name), files(), options.threads);
   if (checkpoint.ok()) verified.insert(name);
   return checkpoint;
 }

@@ -2,9 +2,12 @@
 //
 //   RUN/
 //     lock                    held by the one process that trains or prunes
+//     lock.claim/             who that is, where flock does not work
 //     latest                  hint: name of the newest checkpoint
 //     step-000000000060/      a committed checkpoint
 //       manifest.ckpt
+//       shard-0000-0000.bin   tensors (format major 2)
+//       shard-0000-0000.bin.digests
 //     .tmp-*                  a save that did not finish; ignored, swept
 //     .trash-*                a prune that did not finish; ignored, swept
 //     abandoned/<attempt>/    what lay beyond the checkpoint resumed from
@@ -28,7 +31,21 @@
 //   if (!digest.ok()) return digest.status();
 //   auto removed = (*store)->Prune();
 //
-// Thread-compatible: one thread at a time.
+// The same without waiting for the disk (a test as well):
+//
+//   reprise::AsyncSaveOptions behind;
+//   behind.prune = true;
+//   auto started = (*store)->SaveAsync(snapshot, behind);  // copies
+//   if (!started.ok()) return started.status();
+//   ... the next steps ...
+//   for (const reprise::CommittedSave& save : (*store)->TakeCommitted()) {
+//     std::cout << "committed " << save.name << "\n";
+//   }
+//   absl::Status status = (*store)->Close();  // late errors surface here
+//
+// Thread-compatible: one thread at a time. A save behind runs on a thread of
+// the store; IsSaving, SaveAsync with kSkip, TakeCommitted, TakeNotices and
+// run_folder never wait for it, every other method does first.
 #ifndef REPRISE_FORMAT_CHECKPOINT_STORE_H_
 #define REPRISE_FORMAT_CHECKPOINT_STORE_H_
 
@@ -43,28 +60,82 @@
 #include "absl/strings/string_view.h"
 #include "format/io/file_system.h"
 #include "format/snapshot.h"
+#include "format/version.h"
 
 namespace reprise {
 
 // A committed checkpoint that was read and verified whole.
 struct LoadedCheckpoint {
   std::string path;  // folder, absolute or as the store's path was given
-  uint32_t format_major = 0;    // 1
+  uint32_t format_major = 0;    // 1 or 2
   std::string manifest_digest;  // 16 bytes
+  std::string value_digest;     // 16 bytes; empty for major 1
   Snapshot snapshot;
 };
 
-// Reads and verifies the checkpoint folder `path`. Errors carry a Refusal
-// (format/refusal.h).
+// Reads and verifies the checkpoint folder `path`, of any version, with up to
+// `threads` threads. Errors carry a Refusal (format/refusal.h).
 absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(
-    const std::string& path, FileSystem* file_system = FileSystem::Real());
+    const std::string& path, FileSystem* file_system = FileSystem::Real(),
+    int threads = 2);
+
+// Checks every byte of the checkpoint folder `path` without keeping tensors in
+// memory; of version 2 also the digest files and that nothing else is there.
+absl::Status VerifyCheckpoint(const std::string& path,
+                              FileSystem* file_system = FileSystem::Real(),
+                              int threads = 2);
+
+struct AsyncSaveOptions {
+  enum class Tensors {
+    // Their bytes are copied to host memory before SaveAsync returns: training
+    // may go on. Costs that memory (once, kept until Close) and that time.
+    kCopied,
+    // Nothing is copied: the caller promises that the bytes stay as they are
+    // and where they are until the save has ended (IsSaving, Wait), or hands
+    // over tensors that own them.
+    kHandedOver,
+  };
+  // What happens when the save before is still being written.
+  enum class WhenBusy {
+    kWait,  // SaveAsync returns only when that one has ended
+    kSkip,  // this one is not done at all
+  };
+  Tensors tensors = Tensors::kCopied;
+  WhenBusy when_busy = WhenBusy::kWait;
+  // Prune behind as soon as the checkpoint is committed.
+  bool prune = false;
+};
+
+enum class SaveStarted { kStarted, kSkipped };
+
+// A save that went well behind.
+struct CommittedSave {
+  std::string name;  // folder in the run folder
+  uint64_t step = 0;
+  uint32_t micro = 0;
+  std::string manifest_digest;      // 16 bytes
+  std::string value_digest;         // 16 bytes; empty for major 1
+  double seconds = 0;               // from the call of SaveAsync to the commit
+  std::vector<std::string> pruned;  // names removed
+};
 
 class CheckpointStore {
  public:
   struct Options {
     // Newest checkpoints to keep; at least 1. Only verified ones count.
     int keep_last = 3;
+    // Major version that Save writes: 1 (one file, at most 2 GiB) or 2.
+    uint32_t format_major = kV1Major;
+    // Threads that write, read and digest tensors of major 2; at least 1.
+    int threads = 2;
+    // A shard of major 2 is full when it has this many bytes; at least 1.
+    uint64_t shard_bytes = uint64_t{1} << 32;
     FileSystem* file_system = FileSystem::Real();
+    // Where flock does not work: also takes over a lock whose holder ran on
+    // another host or in another container, so that nobody can see from here
+    // whether it still runs. Only for somebody who knows that it has ended; two
+    // trainers in one run folder destroy each other's checkpoints.
+    bool take_foreign_lock = false;
   };
 
   // What was found and not used, and why.
@@ -82,7 +153,7 @@ class CheckpointStore {
   // holder; IO.
   static absl::StatusOr<std::unique_ptr<CheckpointStore>> Open(
       const std::string& run_folder, Options options);
-  // Releases the lock.
+  // Close, whose error is lost.
   ~CheckpointStore();
 
   CheckpointStore(const CheckpointStore&) = delete;
@@ -92,7 +163,7 @@ class CheckpointStore {
 
   // What happened that is worth a line in the log and is no error: a lock taken
   // over from a process that died, leftovers removed, a hint that could not be
-  // written. Each is returned once.
+  // written. Each is returned once; none while a save is written behind.
   std::vector<std::string> TakeNotices();
 
   // The newest checkpoint that verifies. Damaged and incomplete ones are passed
@@ -120,12 +191,46 @@ class CheckpointStore {
   absl::StatusOr<uint64_t> NextAttempt(
       const std::optional<LoadedCheckpoint>& newest);
 
-  // Commits `snapshot` durably as step-%012d; returns its manifest digest
-  // (16 bytes). On error the run folder holds what it held before, and calling
-  // again writes new files from memory. Errors, before the first byte is
-  // written: MISSING_ITEM, INVALID_VALUE (also when a checkpoint of that or a
-  // later step is there), LIMIT, MISMATCH (another run's snapshot); then IO.
+  // Commits `snapshot` durably as step-%012d (step-%012d-micro-%04d between
+  // micro-steps), in the format that the options say; returns its manifest
+  // digest (16 bytes). On error the run folder holds what it held before, and
+  // calling again writes new files from memory. Errors, before the first byte
+  // is written: MISSING_ITEM, INVALID_VALUE (also when a checkpoint of that or
+  // a later step is there), LIMIT, MISMATCH (another run's snapshot); then IO.
   absl::StatusOr<std::string> Save(const Snapshot& snapshot);
+
+  // The same behind: refuses what can be refused, copies the tensors (or takes
+  // them over) and returns; files are written, synced and committed meanwhile,
+  // one checkpoint at a time. What goes wrong then is returned, once and with
+  // the first cause, by the next call of SaveAsync, Save, Prune, BeginShared,
+  // CommitShared, Wait or Close, which does nothing else then (Close closes):
+  // calling SaveAsync or Save again saves. The run folder is as it was before,
+  // as after a Save that failed. A process that is killed meanwhile leaves a
+  // .tmp-* folder and the checkpoints that were there. Errors of its own: those
+  // of Save before the first byte; LIMIT when there is no memory for the copy;
+  // what a tensor's copy function returns.
+  absl::StatusOr<SaveStarted> SaveAsync(Snapshot snapshot,
+                                        const AsyncSaveOptions& options);
+  // Whether a save is being written behind. Never waits.
+  bool IsSaving() const;
+  // Saves that were committed behind since the last call, oldest first; none
+  // while one is being written.
+  std::vector<CommittedSave> TakeCommitted();
+  // Waits until nothing is being written. Returns the error that was not told
+  // yet, of a save (the state is not on disk) or of a prune after one.
+  absl::Status Wait();
+  // Wait, and releases the lock. No other method but TakeCommitted and
+  // TakeNotices may be called after it.
+  absl::Status Close();
+
+  // A save of major 2 that several processes take part in; see
+  // format/v2/shared_save.h. BeginShared makes the folder that all of them
+  // write to; CommitShared commits what they reported, and returns the manifest
+  // digest. On error the folder is gone and a later save begins anew. Errors:
+  // those of Save; MISSING_ITEM naming a tensor that nobody wrote; MISMATCH.
+  absl::StatusOr<std::string> BeginShared(uint64_t step, uint32_t micro);
+  absl::StatusOr<std::string> CommitShared(
+      const Snapshot& snapshot, const std::vector<std::string>& reports);
 
   // Newest checkpoints that Prune keeps from now on. REQUIRES: at least 1.
   void set_keep_last(int keep_last);

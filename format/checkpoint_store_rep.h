@@ -2,6 +2,7 @@
 #ifndef REPRISE_FORMAT_CHECKPOINT_STORE_REP_H_
 #define REPRISE_FORMAT_CHECKPOINT_STORE_REP_H_
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -9,9 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "format/background_task.h"
 #include "format/checkpoint_store.h"
 #include "format/run_layout.h"
 #include "format/run_lock.h"
+#include "format/v2/staging.h"
 
 namespace reprise {
 
@@ -21,7 +24,19 @@ struct NamedEntry {
   std::optional<CheckpointPosition> position;  // nullopt: malformed name
 };
 
+// While a save runs behind, everything here but `run_folder` belongs to its
+// thread; the methods of the store wait for it first.
 struct CheckpointStore::Rep {
+  // A save of which everything but writing is done.
+  struct PreparedSave {
+    CommittedSave committed;  // completed by `fill`
+    std::string run_id;
+    // Writes and syncs the files of the checkpoint, once.
+    std::function<absl::Status(const std::string& folder,
+                               CommittedSave* committed)>
+        fill;
+  };
+
   std::string run_folder;
   Options options;
   std::unique_ptr<RunLock> lock;
@@ -33,6 +48,14 @@ struct CheckpointStore::Rep {
   // Run that this process trains; empty until it resumed or saved.
   std::string run_id;
 
+  // First cause of what went wrong behind and was not told yet.
+  absl::Status late_error;
+  // Saves that went well behind and were not told yet.
+  std::vector<CommittedSave> committed;
+  StagingMemory staging;
+  // Last, so that it ends first.
+  BackgroundTask background;
+
   FileSystem* files() const { return options.file_system; }
   std::string PathOf(absl::string_view name) const {
     return JoinPath(run_folder, name);
@@ -42,6 +65,16 @@ struct CheckpointStore::Rep {
   absl::StatusOr<std::vector<NamedEntry>> Entries() const;
   // Reads and verifies; remembers success.
   absl::StatusOr<LoadedCheckpoint> Read(const std::string& name);
+  // Whether a checkpoint of that run and position may be added.
+  absl::Status CheckMaySave(const Snapshot& snapshot) const;
+  // Refuses what can be refused. With `copy`, what is prepared no longer refers
+  // to `snapshot`.
+  absl::StatusOr<PreparedSave> Prepare(const Snapshot& snapshot,
+                                       StagingMemory* copy);
+  absl::Status Commit(PreparedSave* prepared);
+  absl::StatusOr<std::vector<std::string>> Prune();
+  // Waits for the save that runs behind; the error that it left, once.
+  absl::Status Settle();
   // Moves `names` to abandoned/<attempt>/ durably, in that order.
   absl::Status Abandon(uint64_t attempt, const std::vector<std::string>& names);
   // Updates the hint; a failure is only a notice, as nobody trusts it.

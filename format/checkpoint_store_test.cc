@@ -86,6 +86,7 @@ TEST_F(CheckpointStoreTest, SavesListsAndReadsBack) {
   EXPECT_THAT(store->TakeNotices(), IsEmpty());
 }
 
+// Rules: COMMIT-4
 TEST_F(CheckpointStoreTest, CommittedFilesAreReadOnly) {
   auto store = Open();
   Save(store.get(), 60);
@@ -113,6 +114,7 @@ TEST_F(CheckpointStoreTest, RefusesInvalidSnapshotsBeforeWriting) {
   EXPECT_THAT(Names(run_), ElementsAre("lock"));
 }
 
+// Rules: COMMIT-5
 TEST_F(CheckpointStoreTest, RefusesAStepThatIsThereOrPassed) {
   auto store = Open();
   Save(store.get(), 60);
@@ -124,6 +126,7 @@ TEST_F(CheckpointStoreTest, RefusesAStepThatIsThereOrPassed) {
   EXPECT_THAT(*store->List(), ElementsAre(60));
 }
 
+// Rules: COMMIT-5
 TEST_F(CheckpointStoreTest, C30_RefusesAnotherRunsSnapshot) {
   auto store = Open();
   Save(store.get(), 60);
@@ -139,6 +142,7 @@ TEST_F(CheckpointStoreTest, OptionsOutOfRangeAreRefused) {
             Refusal::INVALID_VALUE);
 }
 
+// Rules: NEWEST-1
 TEST_F(CheckpointStoreTest, C26_DamagedNewestIsPassedOverAloud) {
   auto store = Open();
   Save(store.get(), 60);
@@ -155,6 +159,7 @@ TEST_F(CheckpointStoreTest, C26_DamagedNewestIsPassedOverAloud) {
               HasSubstr(ManifestOf("step-000000000070")));
 }
 
+// Rules: DIR-3
 TEST_F(CheckpointStoreTest, LatestIsNeverTrusted) {
   auto store = Open();
   Save(store.get(), 60);
@@ -167,12 +172,13 @@ TEST_F(CheckpointStoreTest, LatestIsNeverTrusted) {
   EXPECT_EQ((*store->NewestVerified()).checkpoint->snapshot.step, 70u);
 }
 
+// Rules: NEWEST-2
 TEST_F(CheckpointStoreTest, NewerFormatStopsInsteadOfFallingBack) {
   auto store = Open();
   Save(store.get(), 60);
   Save(store.get(), 70);
   Envelope future;
-  future.major = 2;
+  future.major = 3;
   future.manifest_length = 3;
   ASSERT_TRUE(ReplaceFile(ManifestOf("step-000000000070"),
                           EncodeEnvelope(future) + "v2!")
@@ -184,6 +190,7 @@ TEST_F(CheckpointStoreTest, NewerFormatStopsInsteadOfFallingBack) {
   EXPECT_EQ((*store->NewestVerified()).checkpoint->snapshot.step, 80u);
 }
 
+// Rules: NEWEST-3
 TEST_F(CheckpointStoreTest, NothingReadableForbidsAFreshStart) {
   auto store = Open();
   Save(store.get(), 60);
@@ -193,6 +200,7 @@ TEST_F(CheckpointStoreTest, NothingReadableForbidsAFreshStart) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("starts fresh"));
 }
 
+// Rules: DIR-2 NEWEST-3
 TEST_F(CheckpointStoreTest, EntriesWithACheckpointsNameForbidAFreshStart) {
   auto store = Open();
   ASSERT_TRUE(FileSystem::Real()->CreateFolder(Path("step-60")).ok());
@@ -231,6 +239,7 @@ TEST_F(CheckpointStoreTest, C37_MissingItemsAreNamed) {
                         "scaler.growth_tracker is absent"));
 }
 
+// Rules: DIR-5
 TEST_F(CheckpointStoreTest, E10_SymbolicLinksAreRefused) {
   auto store = Open();
   Save(store.get(), 60);
@@ -242,6 +251,8 @@ TEST_F(CheckpointStoreTest, E10_SymbolicLinksAreRefused) {
   ASSERT_EQ(rename(Path("step-000000000060").c_str(), elsewhere.c_str()), 0);
   ASSERT_EQ(symlink(elsewhere.c_str(), Path("step-000000000060").c_str()), 0);
   EXPECT_EQ(RefusalOf(ReadCheckpoint(Path("step-000000000060")).status()),
+            Refusal::NOT_A_CHECKPOINT);
+  EXPECT_EQ(RefusalOf(ReadCheckpoint(Path("step-000000000060/")).status()),
             Refusal::NOT_A_CHECKPOINT);
   ASSERT_TRUE(ReadCheckpoint(elsewhere).ok());
   // The manifest itself as a link.
@@ -272,6 +283,7 @@ TEST_F(CheckpointStoreTest, C36_OtherFilesAndPipesAreNotCheckpoints) {
             Refusal::NOT_A_CHECKPOINT);
 }
 
+// Rules: DIR-1
 TEST_F(CheckpointStoreTest, E9_RenamedFoldersAreAMismatch) {
   auto store = Open();
   Save(store.get(), 60);
@@ -284,6 +296,7 @@ TEST_F(CheckpointStoreTest, E9_RenamedFoldersAreAMismatch) {
   EXPECT_TRUE(ReadCheckpoint(Path("mine")).ok());
 }
 
+// Rules: DIR-4
 TEST_F(CheckpointStoreTest, LeftoversAreSweptAtOpenAndReported) {
   { ASSERT_NE(Open(), nullptr); }
   ASSERT_TRUE(
@@ -301,6 +314,7 @@ TEST_F(CheckpointStoreTest, LeftoversAreSweptAtOpenAndReported) {
   EXPECT_THAT(store->TakeNotices(), IsEmpty());
 }
 
+// Rules: RUN-2 NEWEST-4
 TEST_F(CheckpointStoreTest, ResumingAbandonsWhatLiesBeyond) {
   auto store = Open();
   for (uint64_t step : {60, 70, 80}) Save(store.get(), step);
@@ -332,6 +346,7 @@ TEST_F(CheckpointStoreTest, ResumingFromElsewhereOrAttemptZeroIsRefused) {
   EXPECT_EQ(RefusalOf(store->ResumeFrom(*chosen, 2).status()), Refusal::ABSENT);
 }
 
+// Rules: RUN-2
 TEST_F(CheckpointStoreTest, AbandonAllClearsTheWayForAFreshStart) {
   auto store = Open();
   Save(store.get(), 60);
@@ -361,6 +376,7 @@ TEST_F(CheckpointStoreTest, AbandonAllMovesNothingOutsideTheRun) {
   EXPECT_THAT(*store->List(), ElementsAre(60));
 }
 
+// Rules: PRUNE-1
 TEST_F(CheckpointStoreTest, E8_PruneKeepsTheNewestVerified) {
   auto store = Open(2);
   for (uint64_t step : {10, 20, 30, 40, 50}) Save(store.get(), step);
@@ -374,6 +390,7 @@ TEST_F(CheckpointStoreTest, E8_PruneKeepsTheNewestVerified) {
   EXPECT_THAT(*store->Prune(), IsEmpty());
 }
 
+// Rules: PRUNE-2
 TEST_F(CheckpointStoreTest, E8_PruneNeverRemovesTheLastVerified) {
   auto store = Open(1);
   for (uint64_t step : {10, 20, 30}) Save(store.get(), step);
@@ -388,6 +405,7 @@ TEST_F(CheckpointStoreTest, E8_PruneNeverRemovesTheLastVerified) {
   EXPECT_THAT(*store->List(), ElementsAre(10, 20, 30));
 }
 
+// Rules: PRUNE-2
 TEST_F(CheckpointStoreTest, E8_PruneKeepsTheOneResumedFromUntilANewerVerifies) {
   auto store = Open(1);
   Save(store.get(), 10);
@@ -402,6 +420,7 @@ TEST_F(CheckpointStoreTest, E8_PruneKeepsTheOneResumedFromUntilANewerVerifies) {
               ElementsAre("step-000000000030", "step-000000000020"));
 }
 
+// Rules: PRUNE-2
 TEST_F(CheckpointStoreTest, E8_PruneLeavesNewerFormatsAndMalformedNames) {
   auto store = Open(1);
   for (uint64_t step : {10, 20, 30}) Save(store.get(), step);
@@ -416,6 +435,7 @@ TEST_F(CheckpointStoreTest, E8_PruneLeavesNewerFormatsAndMalformedNames) {
   EXPECT_THAT(*store->List(), ElementsAre(10, 30));
 }
 
+// Rules: DIR-6
 TEST_F(CheckpointStoreTest, PathsWithSpacesAndOtherScriptsWork) {
   run_ = JoinPath(FreshTestFolder(), "l\xc3\xa4uft \xe5\xb1\xa4/x y");
   auto store = Open();

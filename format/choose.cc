@@ -53,6 +53,7 @@ bool IsPlainName(absl::string_view name) {
 }  // namespace
 
 absl::StatusOr<CheckpointStore::Newest> CheckpointStore::NewestVerified() {
+  rep_->background.Wait();
   absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   Newest result;
@@ -93,10 +94,12 @@ absl::StatusOr<CheckpointStore::Newest> CheckpointStore::NewestVerified() {
 
 absl::StatusOr<std::vector<std::string>> CheckpointStore::ResumeFrom(
     const LoadedCheckpoint& checkpoint, uint64_t attempt) {
+  rep_->background.Wait();
   absl::Status status = CheckAttempt(attempt);
   if (!status.ok()) return status;
   const std::string chosen = BaseName(checkpoint.path);
-  const CheckpointPosition position{checkpoint.snapshot.step, std::nullopt};
+  const CheckpointPosition position =
+      PositionOf(checkpoint.snapshot.step, checkpoint.snapshot.micro_step());
   absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   // Newest first: when this is interrupted, what is left is without a gap.
@@ -124,6 +127,7 @@ absl::StatusOr<std::vector<std::string>> CheckpointStore::ResumeFrom(
 
 absl::StatusOr<std::vector<std::string>> CheckpointStore::AbandonAll(
     uint64_t attempt, const std::vector<std::string>& also) {
+  rep_->background.Wait();
   absl::Status status = CheckAttempt(attempt);
   if (!status.ok()) return status;
   absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();

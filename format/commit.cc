@@ -23,23 +23,9 @@ absl::Status AfterRemoving(FileSystem* file_system,
                                       ", swept at the next start)"));
 }
 
-absl::StatusOr<std::string> WriteTemporary(FileSystem* file_system,
-                                           const std::string& temporary,
-                                           absl::string_view manifest) {
-  absl::Status status = file_system->CreateFolder(temporary);
-  if (ErrnoOf(status) == EEXIST) {
-    // A save of this step failed before and could not clean up.
-    status = RemoveRecursively(file_system, temporary);
-    if (status.ok()) status = file_system->CreateFolder(temporary);
-  }
-  if (!status.ok()) return status;
-  absl::StatusOr<std::string> digest =
-      WriteManifestFile(file_system, JoinPath(temporary, kManifestName),
-                        kV1Major, kV1Minor, manifest);
-  if (!digest.ok()) return digest.status();
-  status = file_system->SyncFolder(temporary);
-  if (!status.ok()) return status;
-  return digest;
+std::string TemporaryPath(const std::string& run_folder,
+                          const std::string& name) {
+  return JoinPath(run_folder, absl::StrCat(kTemporaryPrefix, name));
 }
 
 absl::Status WriteHintFile(FileSystem* file_system, const std::string& path,
@@ -55,22 +41,50 @@ absl::Status WriteHintFile(FileSystem* file_system, const std::string& path,
 
 }  // namespace
 
-absl::StatusOr<std::string> CommitCheckpoint(FileSystem* file_system,
-                                             const std::string& run_folder,
-                                             const std::string& name,
-                                             absl::string_view manifest) {
-  const std::string temporary =
-      JoinPath(run_folder, absl::StrCat(kTemporaryPrefix, name));
-  const std::string final_path = JoinPath(run_folder, name);
-  absl::StatusOr<std::string> digest =
-      WriteTemporary(file_system, temporary, manifest);
-  absl::Status status = digest.status();
-  if (status.ok()) {
-    status = RenameFolderNoReplace(file_system, temporary, final_path);
+absl::StatusOr<std::string> MakeTemporary(FileSystem* file_system,
+                                          const std::string& run_folder,
+                                          const std::string& name) {
+  const std::string temporary = TemporaryPath(run_folder, name);
+  absl::Status status = file_system->CreateFolder(temporary);
+  if (ErrnoOf(status) == EEXIST) {
+    // A save of this step failed before and could not clean up.
+    status = RemoveRecursively(file_system, temporary);
+    if (status.ok()) status = file_system->CreateFolder(temporary);
   }
+  if (!status.ok())
+    return RemoveTemporary(file_system, run_folder, name, status);
+  return temporary;
+}
+
+absl::Status RemoveTemporary(FileSystem* file_system,
+                             const std::string& run_folder,
+                             const std::string& name,
+                             const absl::Status& cause) {
+  return AfterRemoving(file_system, TemporaryPath(run_folder, name), cause);
+}
+
+absl::StatusOr<std::string> WriteV1(FileSystem* file_system,
+                                    const std::string& folder,
+                                    absl::string_view manifest) {
+  absl::StatusOr<std::string> digest =
+      WriteManifestFile(file_system, JoinPath(folder, kManifestName), kV1Major,
+                        kV1Minor, manifest);
+  if (!digest.ok()) return digest.status();
+  absl::Status status = file_system->SyncFolder(folder);
+  if (!status.ok()) return status;
+  return digest;
+}
+
+absl::Status PublishTemporary(FileSystem* file_system,
+                              const std::string& run_folder,
+                              const std::string& name) {
+  const std::string temporary = TemporaryPath(run_folder, name);
+  const std::string final_path = JoinPath(run_folder, name);
+  absl::Status status =
+      RenameFolderNoReplace(file_system, temporary, final_path);
   if (status.ok()) {
     status = file_system->SyncFolder(run_folder);
-    if (status.ok()) return digest;
+    if (status.ok()) return status;
     // Visible and not known to be durable: taken back, so that nobody builds
     // on it.
     absl::Status undone =
@@ -83,6 +97,20 @@ absl::StatusOr<std::string> CommitCheckpoint(FileSystem* file_system,
     }
   }
   return AfterRemoving(file_system, temporary, status);
+}
+
+absl::Status CommitCheckpoint(
+    FileSystem* file_system, const std::string& run_folder,
+    const std::string& name,
+    const std::function<absl::Status(const std::string& folder)>& fill) {
+  absl::StatusOr<std::string> temporary =
+      MakeTemporary(file_system, run_folder, name);
+  if (!temporary.ok()) return temporary.status();
+  absl::Status status = fill(*temporary);
+  if (!status.ok()) {
+    return RemoveTemporary(file_system, run_folder, name, status);
+  }
+  return PublishTemporary(file_system, run_folder, name);
 }
 
 absl::Status WriteLatestHint(FileSystem* file_system,

@@ -37,6 +37,7 @@ TEST(DamageTest, UndamagedFileIsRead) {
   EXPECT_LT(file.size(), 4096u);
 }
 
+// Rules: LOAD-1
 TEST(DamageTest, C26_EveryTruncationIsTruncated) {
   const std::string file = WholeFile();
   for (size_t size = 0; size < file.size(); ++size) {
@@ -48,6 +49,7 @@ TEST(DamageTest, C26_EveryTruncationIsTruncated) {
   }
 }
 
+// Rules: LOAD-1
 TEST(DamageTest, C26_EveryFlippedBitIsCorruptAndSaysWhere) {
   const std::string file = WholeFile();
   for (size_t bit = 0; bit < 8 * file.size(); ++bit) {

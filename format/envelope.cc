@@ -159,12 +159,13 @@ absl::StatusOr<Envelope> OpenEnvelope(absl::string_view head,
                      "; this program reads up to major ", kNewestMajor,
                      ": use a newer one"));
   }
-  if (envelope->manifest_length > kV1MaxManifestBytes) {
+  const uint64_t limit = MaxManifestBytes(envelope->major);
+  if (envelope->manifest_length > limit) {
     return MakeRefusal(
         Refusal::LIMIT,
         absl::StrCat("offset ", kManifestLengthOffset, ": manifest length ",
-                     envelope->manifest_length, ", at most ",
-                     kV1MaxManifestBytes, " in format version 1"));
+                     envelope->manifest_length, ", at most ", limit,
+                     " in format version ", envelope->major));
   }
   const uint64_t expected = kEnvelopeSize + envelope->manifest_length;
   if (file_size < expected) {

@@ -1,6 +1,7 @@
 // The examples that open the public headers, compiled and run.
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,14 +9,22 @@
 
 #include "absl/status/status.h"
 #include "format/checkpoint_store.h"
+#include "format/diff.h"
+#include "format/digest/chunk_digest.h"
+#include "format/dtype.h"
 #include "format/envelope.h"
+#include "format/inventory.h"
 #include "format/io/file_system.h"
 #include "format/io/io_error.h"
 #include "format/non_finite.h"
 #include "format/refusal.h"
 #include "format/snapshot.h"
+#include "format/tensor.h"
 #include "format/testing/checkpoint_builder.h"
+#include "format/testing/full_snapshot.h"
 #include "format/v1/codec.h"
+#include "format/v2/checkpoint_reader.h"
+#include "format/v2/shared_save.h"
 #include "format/vocabulary.h"
 #include "gtest/gtest.h"
 
@@ -127,6 +136,127 @@ TEST(Examples, CheckpointStore) {
   }
   auto store = reprise::CheckpointStore::Open(run, {});
   EXPECT_EQ(*(*store)->List(), (std::vector<uint64_t>{70, 80, 90}));
+}
+
+absl::Status TrainBehind(const std::string& run,
+                         const reprise::Snapshot& snapshot) {
+  auto store = reprise::CheckpointStore::Open(run, {});
+  if (!store.ok()) return store.status();
+  reprise::AsyncSaveOptions behind;
+  behind.prune = true;
+  auto started = (*store)->SaveAsync(snapshot, behind);  // copies
+  if (!started.ok()) return started.status();
+  for (const reprise::CommittedSave& save : (*store)->TakeCommitted()) {
+    std::cout << "committed " << save.name << "\n";
+  }
+  absl::Status status = (*store)->Close();  // late errors surface here
+  return status;
+}
+
+TEST(Examples, CheckpointStoreBehind) {
+  const std::string run = reprise::FreshTestFolder();
+  absl::Status status = TrainBehind(run, reprise::SmallSnapshot(60));
+  EXPECT_TRUE(status.ok()) << status;
+  auto store = reprise::CheckpointStore::Open(run, {});
+  EXPECT_EQ(*(*store)->List(), (std::vector<uint64_t>{60}));
+}
+
+TEST(Examples, DType) {
+  EXPECT_EQ(reprise::SizeOf(reprise::DType::kBF16), 2u);
+  EXPECT_EQ(reprise::Name(reprise::DType::kBF16), "bf16");
+}
+
+TEST(Examples, Tensor) {
+  std::vector<float> weights(6);
+  auto tensor = reprise::Tensor::View("fc.weight", reprise::DType::kF32, {2, 3},
+                                      weights.data());
+  auto transposed =
+      reprise::Tensor::Strided("fc.weight_t", reprise::DType::kF32, {3, 2},
+                               {1, 3}, nullptr, weights.data());
+  EXPECT_TRUE(tensor.IsRowMajor());
+  EXPECT_EQ(transposed.DimensionOrder(), (std::vector<uint32_t>{1, 0}));
+}
+
+TEST(Examples, ChunkDigest) {
+  const std::string bytes(100'000, 'x');
+  std::vector<uint64_t> chunks = reprise::ChunkDigests(bytes);
+  std::string root = reprise::RootDigest(bytes.size(), chunks);
+  EXPECT_EQ(root.size(), reprise::kRootDigestBytes);
+}
+
+TEST(Examples, Inventory) {
+  reprise::Snapshot snapshot = reprise::FullSnapshot(60);
+  snapshot.MarkOmitted(reprise::Item::WITNESS, "not computed");
+  for (const reprise::LackingItem& lacking :
+       reprise::LackingFor(snapshot, reprise::ResumeLevel::BITWISE)) {
+    std::cout << reprise::TextOf(lacking.item) << ": "
+              << reprise::TextOf(lacking.presence) << ", " << lacking.reason
+              << "\n";
+  }
+  // The user named what may be missing:
+  absl::Status status = reprise::RequireFor(
+      snapshot, reprise::ResumeLevel::BITWISE, {reprise::Item::WITNESS});
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(Examples, Diff) {
+  const reprise::Snapshot before = reprise::FullSnapshot(60);
+  const reprise::Snapshot after = reprise::FullSnapshot(70);
+  int lines = 0;
+  reprise::SnapshotDiff diff = reprise::Diff(before, after);
+  for (const reprise::FieldDiff& field : diff.fields) {
+    std::cout << reprise::TextOf(field.item) << " " << field.path << ": "
+              << field.a << " -> " << field.b << "\n";
+    ++lines;
+  }
+  for (const reprise::TensorDiff& tensor : diff.tensors) {
+    std::cout << reprise::Describe(tensor) << "\n";
+    ++lines;
+  }
+  EXPECT_GT(lines, 10);
+}
+
+absl::Status ReadOne(const std::string& path) {
+  auto reader = reprise::CheckpointReader::Open(path);
+  if (!reader.ok()) return reader.status();
+  absl::StatusOr<reprise::Snapshot> snapshot = (*reader)->ReadAll({});
+  return snapshot.status();
+}
+
+TEST(Examples, CheckpointReader) {
+  const std::string run = reprise::FreshTestFolder();
+  reprise::CheckpointStore::Options options;
+  options.format_major = 2;
+  auto store = reprise::CheckpointStore::Open(run, options);
+  ASSERT_TRUE((*store)->Save(reprise::FullSnapshot(60)).ok());
+  const std::string checkpoint = reprise::JoinPath(run, "step-000000000060");
+  absl::Status status = ReadOne(checkpoint);
+  EXPECT_TRUE(status.ok()) << status;
+  // As in format/testing/full_snapshot.h.
+  status = reprise::RewriteManifestV2(
+      checkpoint, [](reprise::checkpoint::v2::Manifest* message) {
+        message->mutable_scaler()->clear_growth_tracker();
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(reprise::RefusalOf(ReadOne(checkpoint)),
+            reprise::Refusal::MISSING_ITEM);
+}
+
+TEST(Examples, SharedSave) {
+  const std::string run = reprise::FreshTestFolder();
+  auto store = reprise::CheckpointStore::Open(run, {});
+  auto* files = reprise::FileSystem::Real();
+  reprise::Snapshot snapshot = reprise::SmallestSnapshotV2();
+  reprise::LocalSlice slice{reprise::Item::MODEL_PARAMS, "w", "", {}, {},
+                            snapshot.parameters[0]};
+  snapshot.parameters[0] =
+      reprise::Tensor::Elsewhere("w", reprise::DType::kF32, {2}, {});
+  auto folder = (*store)->BeginShared(snapshot.step, 0);
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  auto report = reprise::WriteSlices(files, *folder, 0, {slice}, {});
+  ASSERT_TRUE(report.ok()) << report.status();
+  auto digest = (*store)->CommitShared(snapshot, {*report});
+  EXPECT_TRUE(digest.ok()) << digest.status();
 }
 
 TEST(Examples, CheckpointBuilder) {

@@ -77,6 +77,7 @@ struct Bench {
   std::unique_ptr<CheckpointStore> store;
 };
 
+// Rules: COMMIT-3
 TEST(FaultTest, C29_FailedSaveLeavesTheRunAsItWasAndSaysWhy) {
   int failed = 0;
   for (int error_number : kErrors) {
@@ -118,6 +119,7 @@ TEST(FaultTest, C29_FailedSaveLeavesTheRunAsItWasAndSaysWhy) {
   std::cout << "failed saves checked: " << failed << std::endl;
 }
 
+// Rules: COMMIT-3
 TEST(FaultTest, C29_FailedSaveKeepsThePreviousCheckpointAcrossARestart) {
   for (int n = 0; n < kMany; ++n) {
     Bench bench;
@@ -164,6 +166,7 @@ TEST(FaultTest, C25_ShortWritesOfASaveAreGoneOnWith) {
   EXPECT_EQ(shortened, 3);
 }
 
+// Rules: PRUNE-2
 TEST(FaultTest, C29_FailedPruneLosesNoCheckpointThatIsKept) {
   int failed = 0;
   for (int error_number : kErrors) {
@@ -250,6 +253,7 @@ TEST(FaultTest, C29_FailedOpenReportsAndReleasesTheLock) {
   EXPECT_GE(failed, 6);
 }
 
+// Rules: NEWEST-2
 TEST(FaultTest, TroubleOfTheReaderStopsInsteadOfPassingOver) {
   for (int error_number : {EACCES, EMFILE, ENOMEM}) {
     Bench bench;

@@ -1,5 +1,7 @@
 #include <errno.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,8 @@
 #include "format/refusal.h"
 #include "format/run_layout.h"
 #include "format/v1/codec.h"
+#include "format/v2/checkpoint_reader.h"
+#include "format/version.h"
 
 namespace reprise {
 namespace {
@@ -35,22 +39,24 @@ absl::Status CheckFolder(const std::string& path, FileSystem* file_system) {
 
 // A folder that was renamed would be chosen at the wrong place.
 absl::Status CheckName(const std::string& path, const Snapshot& snapshot) {
-  std::optional<CheckpointPosition> position =
-      ParseCheckpointName(BaseName(path));
-  if (!position.has_value()) return absl::OkStatus();
-  if (position->step == snapshot.step && !position->micro.has_value()) {
-    return absl::OkStatus();
-  }
+  const std::string name = BaseName(path);
+  if (!ParseCheckpointName(name).has_value()) return absl::OkStatus();
+  const std::string expected =
+      CheckpointName(snapshot.step, snapshot.micro_step());
+  if (name == expected) return absl::OkStatus();
   return MakeRefusal(
       Refusal::MISMATCH,
-      absl::StrCat(path, ": the manifest is of step ", snapshot.step,
-                   ", expected the folder ", CheckpointName(snapshot.step)));
+      absl::StrCat(
+          path, ": the manifest is of step ", snapshot.step,
+          snapshot.micro_step() > 0
+              ? absl::StrCat(" and ", snapshot.micro_step(), " micro-steps")
+              : "",
+          ", expected the folder ", expected));
 }
 
-}  // namespace
-
-absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& path,
-                                                FileSystem* file_system) {
+// Folder and manifest, of any version.
+absl::StatusOr<ManifestFile> ReadManifestOf(const std::string& path,
+                                            FileSystem* file_system) {
   absl::Status status = CheckFolder(path, file_system);
   if (!status.ok()) return status;
   const std::string manifest_path = JoinPath(path, kManifestName);
@@ -63,18 +69,76 @@ absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& path,
                                     " in it; an incomplete copy, or a run "
                                     "folder whose step-* folders are meant"));
   }
-  // ReadManifestFile has refused every major but this one.
+  return file;
+}
+
+absl::StatusOr<LoadedCheckpoint> ReadV1(const std::string& path,
+                                        ManifestFile file) {
   absl::StatusOr<Snapshot> snapshot =
-      DecodeV1(std::move(file->manifest), file->envelope.minor);
-  if (!snapshot.ok()) return Annotate(snapshot.status(), manifest_path);
-  status = CheckName(path, *snapshot);
-  if (!status.ok()) return status;
+      DecodeV1(std::move(file.manifest), file.envelope.minor);
+  if (!snapshot.ok()) {
+    return Annotate(snapshot.status(), JoinPath(path, kManifestName));
+  }
   LoadedCheckpoint checkpoint;
-  checkpoint.path = path;
-  checkpoint.format_major = file->envelope.major;
-  checkpoint.manifest_digest = file->envelope.manifest_digest;
   checkpoint.snapshot = *std::move(snapshot);
   return checkpoint;
+}
+
+absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
+                                        ManifestFile file,
+                                        FileSystem* file_system, int threads) {
+  absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
+      CheckpointReader::OpenShards(path, std::move(file), file_system);
+  if (!reader.ok()) return reader.status();
+  // Before any tensor is read.
+  absl::Status status = CheckName(path, (*reader)->manifest().snapshot);
+  if (!status.ok()) return status;
+  ReadV2Options options;
+  options.threads = threads;
+  absl::StatusOr<Snapshot> snapshot = (*reader)->ReadAll(options);
+  if (!snapshot.ok()) return snapshot.status();
+  LoadedCheckpoint checkpoint;
+  checkpoint.value_digest = (*reader)->manifest().value_digest;
+  checkpoint.snapshot = *std::move(snapshot);
+  return checkpoint;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& given_path,
+                                                FileSystem* file_system,
+                                                int threads) {
+  const std::string path = WithoutTrailingSlashes(given_path);
+  absl::StatusOr<ManifestFile> file = ReadManifestOf(path, file_system);
+  if (!file.ok()) return file.status();
+  const uint32_t major = file->envelope.major;
+  const std::string digest = file->envelope.manifest_digest;
+  // Reading the manifest has refused every other major.
+  absl::StatusOr<LoadedCheckpoint> checkpoint =
+      major == kV1Major ? ReadV1(path, *std::move(file))
+                        : ReadV2(path, *std::move(file), file_system, threads);
+  if (!checkpoint.ok()) return checkpoint.status();
+  absl::Status status = CheckName(path, checkpoint->snapshot);
+  if (!status.ok()) return status;
+  checkpoint->path = path;
+  checkpoint->format_major = major;
+  checkpoint->manifest_digest = digest;
+  return checkpoint;
+}
+
+absl::Status VerifyCheckpoint(const std::string& given_path,
+                              FileSystem* file_system, int threads) {
+  const std::string path = WithoutTrailingSlashes(given_path);
+  absl::StatusOr<ManifestFile> file = ReadManifestOf(path, file_system);
+  if (!file.ok()) return file.status();
+  if (file->envelope.major == kV1Major) {
+    return ReadCheckpoint(path, file_system, threads).status();
+  }
+  absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
+      CheckpointReader::OpenShards(path, *std::move(file), file_system);
+  if (!reader.ok()) return reader.status();
+  absl::Status status = CheckName(path, (*reader)->manifest().snapshot);
+  return status.ok() ? (*reader)->Verify(threads) : status;
 }
 
 }  // namespace reprise

@@ -37,6 +37,7 @@ TEST(Refusal, AnnotatingSuccessIsSuccess) {
   EXPECT_TRUE(Annotate(absl::OkStatus(), "context").ok());
 }
 
+// Rules: EXIT-1
 TEST(Refusal, ExitCodesFollowTheKind) {
   EXPECT_EQ(ExitCodeFor(absl::OkStatus()), ExitCode::EXIT_DONE);
   for (Refusal refusal : AllValues<Refusal>()) {

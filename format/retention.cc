@@ -47,31 +47,36 @@ absl::Status RemoveThroughTrash(FileSystem* file_system,
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> CheckpointStore::Prune() {
-  absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
+absl::StatusOr<std::vector<std::string>> CheckpointStore::Rep::Prune() {
+  absl::StatusOr<std::vector<NamedEntry>> entries = Entries();
   if (!entries.ok()) return Annotate(entries.status(), "prune");
   std::vector<std::string> remove;
   int kept = 0;
   for (const NamedEntry& entry : *entries) {
     if (!entry.position.has_value()) continue;
-    if (kept < rep_->options.keep_last) {
+    if (kept < options.keep_last) {
       // Damaged ones above the last that is kept stay, as evidence, and do not
       // count.
-      if (rep_->verified.count(entry.name) > 0 || rep_->Read(entry.name).ok()) {
+      if (verified.count(entry.name) > 0 || Read(entry.name).ok()) {
         ++kept;
       }
       continue;
     }
-    if (!IsOfNewerFormat(rep_->files(), rep_->PathOf(entry.name))) {
+    if (!IsOfNewerFormat(files(), PathOf(entry.name))) {
       remove.push_back(entry.name);
     }
   }
   if (remove.empty()) return remove;
-  absl::Status status =
-      RemoveThroughTrash(rep_->files(), rep_->run_folder, remove);
+  absl::Status status = RemoveThroughTrash(files(), run_folder, remove);
   if (!status.ok()) return Annotate(status, "prune");
-  for (const std::string& name : remove) rep_->verified.erase(name);
+  for (const std::string& name : remove) verified.erase(name);
   return remove;
+}
+
+absl::StatusOr<std::vector<std::string>> CheckpointStore::Prune() {
+  absl::Status status = rep_->Settle();
+  if (!status.ok()) return status;
+  return rep_->Prune();
 }
 
 }  // namespace reprise

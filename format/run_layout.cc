@@ -30,6 +30,18 @@ std::string CheckpointName(uint64_t step) {
   return absl::StrFormat("%s%012d", kCheckpointPrefix, step);
 }
 
+std::string CheckpointName(uint64_t step, uint32_t micro) {
+  if (micro == 0) return CheckpointName(step);
+  return absl::StrFormat("%s%s%04d", CheckpointName(step), kMicroMark, micro);
+}
+
+CheckpointPosition PositionOf(uint64_t step, uint32_t micro) {
+  CheckpointPosition position;
+  position.step = step;
+  if (micro > 0) position.micro = micro;
+  return position;
+}
+
 std::optional<CheckpointPosition> ParseCheckpointName(absl::string_view name) {
   if (!absl::ConsumePrefix(&name, kCheckpointPrefix)) return std::nullopt;
   CheckpointPosition position;

@@ -16,6 +16,7 @@ namespace reprise {
 
 constexpr char kManifestName[] = "manifest.ckpt";
 constexpr char kLockName[] = "lock";
+constexpr char kLockClaimName[] = "lock.claim";
 constexpr char kLatestName[] = "latest";
 constexpr char kAbandonedName[] = "abandoned";
 constexpr char kTemporaryPrefix[] = ".tmp-";
@@ -24,7 +25,8 @@ constexpr char kTrashPrefix[] = ".trash-";
 // Where in the run a checkpoint was taken.
 struct CheckpointPosition {
   uint64_t step = 0;
-  // Micro-steps of the next step that are done; version 1 has none.
+  // Micro-steps of the next step that are done; none at a boundary, and never
+  // in version 1.
   std::optional<uint32_t> micro;
 
   bool operator<(const CheckpointPosition& other) const {
@@ -35,6 +37,12 @@ struct CheckpointPosition {
 
 // step-%012d.
 std::string CheckpointName(uint64_t step);
+
+// step-%012d, or step-%012d-micro-%04d when `micro` is not 0.
+std::string CheckpointName(uint64_t step, uint32_t micro);
+
+// The position that `micro` micro-steps after the boundary of `step` are.
+CheckpointPosition PositionOf(uint64_t step, uint32_t micro);
 
 // The position that a folder's name announces: step-%012d or
 // step-%012d-micro-%04d, written exactly so; nullopt for every other name.

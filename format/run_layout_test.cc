@@ -7,6 +7,7 @@
 namespace reprise {
 namespace {
 
+// Rules: DIR-1
 TEST(RunLayout, NamesComeBack) {
   for (uint64_t step :
        {uint64_t{0}, uint64_t{60}, uint64_t{999999999999},
@@ -19,6 +20,7 @@ TEST(RunLayout, NamesComeBack) {
   EXPECT_EQ(CheckpointName(60), "step-000000000060");
 }
 
+// Rules: DIR-1
 TEST(RunLayout, MicroStepsLieAfterTheirBoundary) {
   auto boundary = ParseCheckpointName("step-000000000060");
   auto micro = ParseCheckpointName("step-000000000060-micro-0002");
@@ -30,6 +32,7 @@ TEST(RunLayout, MicroStepsLieAfterTheirBoundary) {
   EXPECT_FALSE(*next < *boundary);
 }
 
+// Rules: DIR-1
 TEST(RunLayout, RefusesNamesThatAreNotWrittenExactly) {
   for (const char* name :
        {"step-60", "step-0000000000060", "step-00000000006x", "step-",
@@ -41,6 +44,7 @@ TEST(RunLayout, RefusesNamesThatAreNotWrittenExactly) {
   }
 }
 
+// Rules: DIR-2 DIR-4
 TEST(RunLayout, TellsCheckpointsLeftoversAndTheRestApart) {
   EXPECT_TRUE(IsCheckpointNamed("step-60"));
   EXPECT_FALSE(IsCheckpointNamed("latest"));

@@ -1,14 +1,14 @@
 #include "format/run_lock.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "format/io/io_error.h"
+#include "format/lock_owner.h"
 #include "format/refusal.h"
 #include "format/run_layout.h"
 
@@ -19,15 +19,6 @@ namespace {
 constexpr size_t kLongestText = 512;
 // How often to look again when the file is being replaced under our hands.
 constexpr int kAttempts = 3;
-
-std::string HolderText() {
-  char host[256] = "";
-  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-  return absl::StrCat(
-      "pid ", getpid(), " on ", host, " since ",
-      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone()),
-      "\n");
-}
 
 // What the file says; unreadable is as good as empty.
 std::string TextOfHolder(File* file) {
@@ -50,23 +41,44 @@ bool StillNamed(FileSystem* file_system, const std::string& path, File* file) {
          ours->inode == named->inode;
 }
 
+// Whether `status` of TryLock says that there is no such lock here.
+bool HasNoFlock(const absl::Status& status) {
+  switch (ErrnoOf(status)) {
+    case ENOTSUP:
+#if EOPNOTSUPP != ENOTSUP
+    case EOPNOTSUPP:
+#endif
+    case ENOSYS:
+    case ENOLCK:  // a network file system without its lock service
+    case EINVAL:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The lock is held whether or not its text can be written.
+void WriteHolder(File* file) {
+  if (file->Truncate(0).ok()) {
+    WriteAll(file, 0, absl::StrCat(TextOf(ThisProcess()), "\n")).IgnoreError();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(
-    FileSystem* file_system, const std::string& run_folder) {
+    FileSystem* file_system, const std::string& run_folder, bool take_foreign) {
   const std::string path = JoinPath(run_folder, kLockName);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::unique_ptr<RunLock> lock(new RunLock);
     absl::StatusOr<std::unique_ptr<File>> file =
         file_system->OpenOrCreate(path);
     if (!file.ok()) return Annotate(file.status(), "run lock");
     absl::StatusOr<bool> locked = (*file)->TryLock();
-    if (!locked.ok()) {
-      return Annotate(locked.status(),
-                      "run lock (the file system of the run folder must "
-                      "support flock)");
-    }
+    const bool has_flock = locked.ok() || !HasNoFlock(locked.status());
+    if (has_flock && !locked.ok()) return Annotate(locked.status(), "run lock");
     const std::string text = TextOfHolder(file->get());
-    if (!*locked) {
+    if (has_flock && !*locked) {
       return MakeRefusal(
           Refusal::LOCKED,
           absl::StrCat(path, ": another process holds this run folder (",
@@ -74,12 +86,52 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(
                        "); stop it first, or use another run folder"));
     }
     if (!StillNamed(file_system, path, file->get())) continue;
-    // The lock is held whether or not its text can be written.
-    const std::string holder = HolderText();
-    if ((*file)->Truncate(0).ok()) {
-      WriteAll(file->get(), 0, holder).IgnoreError();
+    lock->taken_over_from_ = text;
+    std::vector<std::string>* const notices = &lock->notices_;
+    if (has_flock) {
+      // Somebody for whom flock does not work may hold the lock by a claim. It
+      // looks at our text after claiming, we look again after writing the
+      // text: of two that come at once, one sees the other.
+      absl::Status free =
+          LockClaim::Clear(file_system, run_folder, take_foreign, notices);
+      if (free.ok()) {
+        lock->taker_ = getpid();
+        WriteHolder(file->get());
+        lock->file_ = *std::move(file);
+        free = LockClaim::Clear(file_system, run_folder, take_foreign, notices);
+      }
+      if (!free.ok()) return Annotate(free, "run lock");
+      if (notices->empty() && !text.empty()) {
+        notices->push_back(
+            absl::StrCat("took over the lock of a process that ended without "
+                         "releasing it (",
+                         text, ")"));
+      }
+      return lock;
     }
-    return std::unique_ptr<RunLock>(new RunLock(*std::move(file), text));
+    absl::StatusOr<std::unique_ptr<LockClaim>> claim =
+        LockClaim::Take(file_system, run_folder, take_foreign, notices);
+    if (!claim.ok()) return claim.status();
+    lock->claim_ = *std::move(claim);
+    // A holder by flock has no claim, only its text. Words that are not a
+    // holder's facts are a message and keep nobody out.
+    const std::string now = TextOfHolder(file->get());
+    if (ParseLockOwner(now).has_value()) {
+      std::vector<std::string> taken;
+      absl::Status free = JudgeHolder(path, now, take_foreign, &taken);
+      if (!free.ok()) return Annotate(free, "run lock");
+      // The claim that was taken over said the same.
+      if (notices->empty()) *notices = taken;
+    }
+    lock->taker_ = getpid();
+    WriteHolder(file->get());
+    lock->file_ = *std::move(file);
+    notices->push_back(absl::StrCat(
+        "flock does not work in this run folder (", locked.status().message(),
+        "): holding it by ", kLockClaimName,
+        "; a process of another host is kept out until it is told "
+        "--take_foreign_lock"));
+    return lock;
   }
   return MakeRefusal(Refusal::LOCKED,
                      absl::StrCat(path,
@@ -87,12 +139,11 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(
                                   "never be deleted"));
 }
 
-RunLock::RunLock(std::unique_ptr<File> file, std::string taken_over_from)
-    : file_(std::move(file)), taken_over_from_(std::move(taken_over_from)) {}
-
 RunLock::~RunLock() {
-  // An empty text says that the holder went in order.
-  file_->Truncate(0).IgnoreError();
+  if (file_ == nullptr) return;
+  // An empty text says that the holder went in order. It goes before the claim
+  // does, so that it never belongs to a holder that follows.
+  if (claim_ == nullptr || getpid() == taker_) file_->Truncate(0).IgnoreError();
   file_->Close().IgnoreError();
 }
 

@@ -81,6 +81,7 @@ class RunLockTest : public ::testing::Test {
   std::string run_;
 };
 
+// Rules: LOCK-1 LOCK-3
 TEST_F(RunLockTest, C30_SecondProcessIsRefusedAndToldWhoHoldsIt) {
   Holder holder(run_);
   auto store = CheckpointStore::Open(run_, {});
@@ -95,6 +96,7 @@ TEST_F(RunLockTest, C30_SecondProcessIsRefusedAndToldWhoHoldsIt) {
   EXPECT_THAT((*again)->TakeNotices(), IsEmpty());
 }
 
+// Rules: LOCK-2
 TEST_F(RunLockTest, C30_LockOfAKilledProcessIsTakenOverWithANotice) {
   Holder holder(run_);
   holder.Kill();
@@ -104,6 +106,7 @@ TEST_F(RunLockTest, C30_LockOfAKilledProcessIsTakenOverWithANotice) {
               ElementsAre(HasSubstr(absl::StrCat("pid ", holder.pid()))));
 }
 
+// Rules: LOCK-1
 TEST_F(RunLockTest, LockExcludesTheSameProcessToo) {
   auto first = RunLock::Take(FileSystem::Real(), run_);
   ASSERT_TRUE(first.ok()) << first.status();
@@ -113,6 +116,7 @@ TEST_F(RunLockTest, LockExcludesTheSameProcessToo) {
   EXPECT_TRUE(RunLock::Take(FileSystem::Real(), run_).ok());
 }
 
+// Rules: LOCK-2
 TEST_F(RunLockTest, FileStaysWhenTheLockGoes) {
   { ASSERT_TRUE(RunLock::Take(FileSystem::Real(), run_).ok()); }
   EXPECT_EQ(*FileContent(JoinPath(run_, "lock")), "");
@@ -127,6 +131,7 @@ TEST_F(RunLockTest, TextOfOtherProgramsIsShownAsPrintable) {
   EXPECT_EQ((*lock)->taken_over_from(), "?[31m someone ?");
 }
 
+// Rules: DIR-5
 TEST_F(RunLockTest, E10_LinkAsLockIsRefused) {
   ASSERT_EQ(symlink("/dev/null", JoinPath(run_, "lock").c_str()), 0);
   EXPECT_EQ(RefusalOf(RunLock::Take(FileSystem::Real(), run_).status()),
@@ -147,7 +152,7 @@ pid_t InChild(const std::function<int()>& body) {
 }
 
 TEST_F(RunLockTest, C30_ContendingProcessesNeverLoseACheckpoint) {
-  constexpr int kSavesEach = 100;
+  constexpr int kSavesEach = 50;
   auto contend = [this]() -> int {
     CheckpointStore::Options options;
     options.keep_last = 2;

@@ -21,69 +21,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "format/dtype.h"
+#include "format/tensor.h"
 #include "format/vocabulary.h"
 
 namespace reprise {
-
-// Element type of a tensor; the number is the one of the v1 schema.
-enum class DType {
-  kF64 = 1,
-  kF32 = 2,
-  kF16 = 3,
-  kBF16 = 4,
-  kI64 = 5,
-  kU64 = 6,
-  kI32 = 7,
-  kU32 = 8,
-  kI16 = 9,
-  kU16 = 10,
-  kI8 = 11,
-  kU8 = 12,
-  kBool = 13,
-};
-
-// Bytes of one element, 1 to 8.
-size_t SizeOf(DType dtype);
-// Canonical text: "f32", "bf16", ...
-absl::string_view Name(DType dtype);
-// Whether values can be NaN or infinite.
-bool IsFloatingPoint(DType dtype);
-
-// A named dense row-major little-endian array.
-class Tensor {
- public:
-  // Refers to `data` without copying; it must outlive every use of the tensor.
-  // `data` may be null when the shape holds no element.
-  static Tensor View(std::string name, DType dtype, std::vector<int64_t> shape,
-                     const void* data);
-  // Refers to `data` and keeps `owner` alive as long as a copy of the tensor
-  // is.
-  static Tensor Shared(std::string name, DType dtype,
-                       std::vector<int64_t> shape,
-                       std::shared_ptr<const void> owner, const void* data);
-
-  const std::string& name() const { return name_; }
-  DType dtype() const { return dtype_; }
-  const std::vector<int64_t>& shape() const { return shape_; }
-  // Product of the shape; 1 for a scalar (empty shape). REQUIRES: every extent
-  // is >= 0 and the product fits; saving and reading refuse other shapes.
-  int64_t num_elements() const;
-  size_t num_bytes() const { return num_elements() * SizeOf(dtype_); }
-  const void* data() const { return data_; }
-  absl::string_view bytes() const {
-    return {static_cast<const char*>(data_), num_bytes()};
-  }
-
- private:
-  std::string name_;
-  DType dtype_ = DType::kF32;
-  std::vector<int64_t> shape_;
-  std::shared_ptr<const void> owner_;
-  const void* data_ = nullptr;
-};
 
 struct ItemRecord {
   Item item = vocab::ITEM_UNSPECIFIED;
@@ -94,6 +40,8 @@ struct ItemRecord {
   std::string reason;
 };
 
+// What only version 2 records is marked (v2); saving it as version 1 refuses.
+
 struct ParameterGroup {
   std::string name;
   std::vector<std::string> parameters;
@@ -103,6 +51,7 @@ struct ParameterGroup {
   std::optional<double> beta1, beta2, eps;    // adam, adamw
   std::optional<double> momentum, dampening;  // sgd
   std::optional<bool> nesterov;               // sgd
+  std::string pattern;  // (v2) RE2 that chose the parameters; empty: none
 };
 
 struct ParameterState {
@@ -116,6 +65,20 @@ struct OptimizerState {
   std::string arithmetic;  // id of the sequence of operations
   std::vector<ParameterGroup> groups;
   std::vector<ParameterState> states;
+  std::optional<DType> state_dtype;  // (v2) in which new moments are made
+};
+
+struct NamedNumber {
+  std::string name;
+  double value = 0;
+};
+
+// What a schedule that looks at evaluations has seen.
+struct PlateauState {
+  std::optional<double> best;  // none before the first evaluation
+  uint64_t bad_count = 0;
+  uint64_t cooldown = 0;
+  double factor = 1;  // what the base is multiplied by now
 };
 
 struct ScheduleState {
@@ -126,6 +89,8 @@ struct ScheduleState {
   uint64_t horizon = 0;
   uint64_t warmup = 0;
   double final_fraction = 0;
+  std::vector<NamedNumber> parameters = {};  // (v2) what else the formula needs
+  std::optional<PlateauState> state = {};    // (v2)
 };
 
 struct GradScalerState {
@@ -135,6 +100,7 @@ struct GradScalerState {
   double growth_factor = 0;      // > 1
   double backoff_factor = 0;     // in (0, 1)
   double min_scale = 0;          // >= 0
+  std::string arithmetic;        // id of the sequence of operations
 };
 
 struct SamplerState {
@@ -146,6 +112,19 @@ struct SamplerState {
   uint64_t dataset_size = 0;  // >= batch_size
   std::string stream_algorithm;
   std::string augmentation;
+  // What happens to the samples of an epoch that fill no whole batch. Version 1
+  // has kDrop only.
+  enum class Tail { kDrop = 1, kPartial = 2, kSpan = 3 };
+  Tail tail = Tail::kDrop;
+  // (v2) Positions of samples drawn, not trained, and not drawn again.
+  std::vector<uint64_t> in_flight = {};
+};
+
+// (v2) Which data it is.
+struct DataFingerprint {
+  std::string algorithm;
+  std::string digest;  // 16 bytes
+  uint64_t samples = 0;
 };
 
 struct GeneratorState {
@@ -153,6 +132,90 @@ struct GeneratorState {
   std::string algorithm;  // "mt19937"
   std::string library;    // "libtorch 2.11.0"
   std::string state;
+  std::optional<uint64_t> seed = {}, offset = {};  // (v2) of counter-based ones
+};
+
+// (v2) Everything from here to ConfigField.
+
+struct ModelMode {
+  bool training = true;
+  std::vector<std::string> modules_in_other_mode;
+};
+
+struct AccumulationState {
+  uint32_t count = 0;     // micro-steps of the next step that are done
+  uint32_t per_step = 1;  // micro-steps that make one step, > count
+};
+
+struct EmaState {
+  double decay = 0;  // in [0, 1)
+  std::string ramp;  // id of the formula by which it begins; empty: none
+  uint64_t updates = 0;
+};
+
+struct ClipState {
+  enum class Kind { kNorm = 1, kValue = 2 };
+  Kind kind = Kind::kNorm;
+  double limit = 0;                 // > 0
+  std::optional<double> norm_type;  // of kNorm
+};
+
+struct CounterState {
+  uint64_t applied = 0;
+  uint64_t skipped = 0;  // applied + skipped = step
+  uint64_t samples = 0;  // trained, all epochs
+};
+
+struct EvaluationState {
+  struct Result {
+    uint64_t step = 0;
+    std::vector<NamedNumber> metrics;
+  };
+  bool pending = false;        // due and not done
+  std::optional<Result> last;  // none yet
+};
+
+struct BestState {
+  std::string metric;
+  bool higher_is_better = false;
+  double value = 0;
+  uint64_t step = 0;
+};
+
+struct EarlyStopState {
+  uint64_t patience = 0;  // evaluations
+  double min_delta = 0;
+  uint64_t bad_count = 0;
+  std::optional<double> best;  // none before the first evaluation
+};
+
+struct UserValue {
+  std::string name;
+  // Bytes are a std::vector<uint8_t>, text (UTF-8) a std::string.
+  std::variant<int64_t, uint64_t, double, bool, std::string,
+               std::vector<uint8_t>>
+      value;
+};
+
+// What the next step will see, computed at the save from the live objects.
+struct WitnessState {
+  struct Draw {
+    std::string generator;
+    std::string digest;  // XXH3-128 of the first draws of a clone, 16 bytes
+  };
+  std::string next_samples;  // XXH3-128 of the next sample ids; empty: unknown
+  std::vector<NamedNumber> next_lr;  // of each group
+  std::optional<float> next_scale;
+  std::vector<Draw> draws;
+};
+
+// One step from one major version to the next.
+struct MigrationRecord {
+  uint32_t from_major = 0;
+  uint32_t to_major = 0;
+  std::string program;
+  std::string source_manifest_digest;  // 16 bytes
+  std::vector<std::string> notes;
 };
 
 struct ConfigField {
@@ -176,7 +239,8 @@ struct EnvironmentState {
 
 struct ParentRef {
   uint64_t step = 0;
-  std::string manifest_digest;  // 16 bytes
+  std::string manifest_digest;    // 16 bytes
+  std::string value_digest = {};  // (v2) 16 bytes; empty: of version 1
 };
 
 struct Snapshot {
@@ -199,6 +263,29 @@ struct Snapshot {
   std::vector<ConfigField> config;
   std::optional<EnvironmentState> environment;
 
+  // (v2) from here on. Tensors with the names of parameters:
+  std::vector<Tensor> masters;      // fp32 copies that the optimizer steps
+  std::vector<Tensor> gradients;    // accumulated so far, still scaled
+  std::vector<Tensor> ema_weights;  // also of buffers
+  std::vector<Tensor> user_tensors;
+  std::optional<ModelMode> mode;
+  std::optional<std::vector<std::string>> frozen;  // names of parameters
+  std::optional<AccumulationState> accumulation;
+  std::optional<EmaState> ema;
+  std::optional<ClipState> clip;
+  std::optional<CounterState> counters;
+  std::optional<DataFingerprint> fingerprint;
+  std::optional<EvaluationState> evaluation;
+  std::optional<BestState> best;
+  std::optional<EarlyStopState> early_stop;
+  std::vector<UserValue> user;
+  std::optional<WitnessState> witness;
+  // Features of the file that a reader need not know; carried.
+  std::vector<std::string> optional_features;
+  // Items that the user allowed to be missing when this attempt resumed.
+  std::vector<Item> accepted_missing;
+  std::vector<MigrationRecord> history;
+
   // Not training state.
   std::string writer;
   int64_t created_unix_nanos = 0;
@@ -211,6 +298,11 @@ struct Snapshot {
   void MarkOmitted(Item item, std::string reason);
   // The record of `item`; null when there is none.
   const ItemRecord* Find(Item item) const;
+
+  // Micro-steps of the next step that are done; 0 at a boundary.
+  uint32_t micro_step() const {
+    return accumulation.has_value() ? accumulation->count : 0;
+  }
 
  private:
   void Mark(Item item, Presence presence, std::string reason);

@@ -1,7 +1,6 @@
 #include "format/snapshot.h"
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -9,30 +8,6 @@
 
 namespace reprise {
 namespace {
-
-TEST(Snapshot, EveryDtypeHasASizeAndItsOwnName) {
-  std::set<std::string> names;
-  for (int number = 1; number <= 13; ++number) {
-    const DType dtype = static_cast<DType>(number);
-    EXPECT_GE(SizeOf(dtype), 1u);
-    EXPECT_LE(SizeOf(dtype), 8u);
-    EXPECT_TRUE(names.insert(std::string(Name(dtype))).second) << number;
-  }
-  EXPECT_EQ(names.count("unknown"), 0u);
-  EXPECT_EQ(SizeOf(static_cast<DType>(14)), 0u);
-  EXPECT_EQ(Name(static_cast<DType>(14)), "unknown");
-}
-
-TEST(Snapshot, FloatingPointDtypesAreTheFourThatHoldNan) {
-  int count = 0;
-  for (int number = 1; number <= 13; ++number) {
-    const DType dtype = static_cast<DType>(number);
-    if (IsFloatingPoint(dtype)) ++count;
-  }
-  EXPECT_EQ(count, 4);
-  EXPECT_TRUE(IsFloatingPoint(DType::kBF16));
-  EXPECT_FALSE(IsFloatingPoint(DType::kI64));
-}
 
 TEST(Snapshot, ScalarsHaveOneElementAndEmptyExtentsNone) {
   const float value = 1;

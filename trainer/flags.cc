@@ -23,6 +23,11 @@ ABSL_FLAG(std::string, run_dir, "runs/default",
 ABSL_FLAG(bool, fresh, false,
           "start again from step 0; what the run folder holds is moved to its "
           "abandoned/ folder, never deleted.");
+ABSL_FLAG(bool, take_foreign_lock, false,
+          "where the run folder's file system has no flock: also take over a "
+          "lock that a process of another host or container left. Only after "
+          "making sure that it has ended; two trainers in one run folder "
+          "destroy each other's checkpoints.");
 ABSL_FLAG(std::string, config, "",
           "text-format reprise.trainer.v1.TrainerConfig; fields that it does "
           "not set keep their defaults.");
@@ -129,6 +134,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   line.run_dir = Absolute(absl::GetFlag(FLAGS_run_dir));
   line.data_dir = Absolute(absl::GetFlag(FLAGS_data_dir));
   line.fresh = absl::GetFlag(FLAGS_fresh);
+  line.take_foreign_lock = absl::GetFlag(FLAGS_take_foreign_lock);
   if (line.run_dir.empty()) {
     return absl::InvalidArgumentError(
         "--run_dir: expected a folder, found an empty text");

@@ -13,6 +13,8 @@ struct CommandLine {
   std::string run_dir;   // absolute
   std::string data_dir;  // absolute, or empty: the data set's own places
   bool fresh = false;
+  // CheckpointStore::Options::take_foreign_lock.
+  bool take_foreign_lock = false;
   // What the person set, by file, then --set, then named flags (later ones
   // win); everything else is absent.
   ExplicitFields given;

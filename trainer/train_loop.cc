@@ -74,6 +74,7 @@ TrainOutcome TrainLoop::Run() {
         return {End::kSaveFailed, s, std::nullopt};
     }
     if (finished || stopped) {
+      parts_.observer->OnEnd(state_.attempted, finished);
       outcome.end = finished ? End::kFinished : End::kStopped;
       return outcome;
     }
@@ -105,6 +106,7 @@ absl::Status TrainLoop::Step() {
   event.attempt = parts_.run.attempt;
 
   // Draw.
+  At(StepPoint::kBeforeDraw);
   const Batch batch = state_.sampler->NextBatch();
   const Input input = MakeInput(
       *parts_.train, batch.sample_ids, batch.epoch,
@@ -112,8 +114,9 @@ absl::Status TrainLoop::Step() {
   event.ids = SampleIdDigest(batch.sample_ids);
   event.epoch = batch.epoch;
   event.batch = batch.index;
+  At(StepPoint::kAfterDraw);
 
-  // Forward in mixed precision, backward of the scaled loss.
+  // Forward in mixed precision, backward of the scaled loss, unscale.
   optimizer.ZeroGrad();
   at::Tensor loss;
   {
@@ -124,10 +127,13 @@ absl::Status TrainLoop::Step() {
   if (state_.scaler != nullptr) {
     event.scale = state_.scaler->scale();
     state_.scaler->Scale(loss).backward();
-    if (auto s = state_.scaler->Unscale(parameters); !s.ok()) return s;
-    event.skipped = state_.scaler->found_inf();
   } else {
     loss.backward();
+  }
+  At(StepPoint::kAfterBackward);
+  if (state_.scaler != nullptr) {
+    if (auto s = state_.scaler->Unscale(parameters); !s.ok()) return s;
+    event.skipped = state_.scaler->found_inf();
   }
   event.loss = loss.item<float>();
   if (state_.scaler == nullptr && !std::isfinite(event.loss)) {
@@ -149,14 +155,17 @@ absl::Status TrainLoop::Step() {
     }
     optimizer.Step();
   }
+  At(StepPoint::kAfterUpdate);
 
   // Scaler, schedule (over applied steps), counters.
   if (state_.scaler != nullptr) state_.scaler->Update();
+  At(StepPoint::kAfterScaler);
   if (!event.skipped) ++state_.schedule_position;
   for (Optimizer::Group& group : optimizer.groups()) {
     group.lr =
         group.base_lr * parts_.schedule.Fraction(state_.schedule_position);
   }
+  At(StepPoint::kAfterSchedule);
   ++state_.attempted;
   state_.skipped += event.skipped;
   state_.sampler->Advance();
@@ -166,6 +175,8 @@ absl::Status TrainLoop::Step() {
   event.samples = state_.sampler->cursor();
   if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
   parts_.progress->Step(event);
+  parts_.observer->OnStep(event);
+  parts_.observer->At(StepPoint::kBoundary, state_.attempted, &state_);
   if (state_.scaler != nullptr && state_.scaler->BelowMinimum()) {
     return absl::InternalError(absl::StrCat(
         "scaler.scale fell to ", state_.scaler->scale(), " after step ",
@@ -194,6 +205,7 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
                 static_cast<double>(ids.size());
     correct +=
         at::eq(at::argmax(logits, 1), input.labels).sum().item<int64_t>();
+    parts_.observer->At(StepPoint::kInEvaluation, state_.attempted, &state_);
     stopped = StopRequest::Requested();
   }
   state_.model->SetTraining(true);
@@ -207,6 +219,7 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
   event.accuracy = static_cast<double>(correct) / test.size;
   if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
   parts_.progress->Evaluation(event);
+  parts_.observer->OnEvaluation(event);
   return event.accuracy;
 }
 
@@ -216,12 +229,17 @@ absl::Status TrainLoop::Save() {
   if (saved_step_ == state_.attempted) return absl::OkStatus();
   // The log first: a committed step is in it even after a power cut.
   if (auto s = parts_.metrics->Sync(); !s.ok()) return s;
-  auto digest =
-      parts_.store->Save(CaptureState(state_, parts_.schedule, parts_.run));
+  const Snapshot snapshot = CaptureState(state_, parts_.schedule, parts_.run);
+  parts_.observer->OnSaveBegin(snapshot);
+  const auto digest = parts_.store->Save(snapshot);
+  parts_.observer->OnSaveEnd(snapshot, digest);
   if (!digest.ok()) return digest.status();
   saved_step_ = state_.attempted;
   parts_.progress->Print(absl::StrCat("Saved step ", state_.attempted));
   auto removed = parts_.store->Prune();
+  for (const std::string& notice : parts_.store->TakeNotices()) {
+    parts_.progress->Print(notice);
+  }
   return removed.status();
 }
 

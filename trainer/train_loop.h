@@ -25,6 +25,7 @@
 #include "trainer/metrics/progress.h"
 #include "trainer/schedule/schedule.h"
 #include "trainer/signals/stop_request.h"
+#include "trainer/train_observer.h"
 #include "trainer/train_state.h"
 
 namespace reprise {
@@ -59,11 +60,12 @@ class TrainLoop {
     CheckpointStore* store;
     MetricsLog* metrics;
     Progress* progress;
+    TrainObserver* observer;
     // An evaluation was due at the step resumed from and its result is not in
     // the log: it comes first.
     bool evaluation_pending = false;
     // The step that the run folder's checkpoint already holds, after a resume.
-    std::optional<uint64_t> saved_step;
+    std::optional<uint64_t> saved_step = std::nullopt;
   };
 
   TrainLoop(Parts parts, TrainState* state);
@@ -79,6 +81,10 @@ class TrainLoop {
   absl::StatusOr<std::optional<double>> Evaluate();
   absl::Status Save();
   bool EvaluationDue() const;
+  // Tells the observer that the step in progress stands at `point`.
+  void At(StepPoint point) {
+    parts_.observer->At(point, state_.attempted + 1, &state_);
+  }
 
   // A batch on the device: f32 [B, C, H, W] and i64 [B].
   struct Input {

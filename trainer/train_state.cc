@@ -4,12 +4,20 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "trainer/schedule/schedule.h"
 
 namespace reprise {
 
 absl::StatusOr<WarmupCosine> MakeSchedule(
     const trainer::v1::TrainerConfig& config) {
+  if (config.schedule().form() != kWarmupCosineV1 ||
+      config.schedule().unit() != "applied") {
+    return absl::UnimplementedError(absl::StrCat(
+        "schedule: expected ", kWarmupCosineV1, " over applied steps, found ",
+        config.schedule().form(), " over ", config.schedule().unit(),
+        "; this trainer does not follow it"));
+  }
   WarmupCosine::Definition definition;
   definition.warmup = config.schedule().warmup();
   definition.horizon = config.schedule().horizon() != 0

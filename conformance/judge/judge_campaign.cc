@@ -32,6 +32,22 @@ bool IsBaselineOf(const CaseFiles& one, const v1::CasePlan& plan) {
          one.plan.request().seed() == plan.request().seed() && Finished(one);
 }
 
+// A case may be asked to save at other steps than its baseline, so that a kill
+// falls where it should. What the baseline saved then says nothing about it.
+LineageEvidence WithoutSaves(LineageEvidence lineage) {
+  for (AttemptEvidence& attempt : lineage.attempts) {
+    std::vector<v1::Event> kept;
+    for (v1::Event& event : attempt.events) {
+      const bool of_a_save = event.has_save() ||
+                             (event.has_state() && event.state().moment() ==
+                                                       v1::StateEvent::AT_SAVE);
+      if (!of_a_save) kept.push_back(std::move(event));
+    }
+    attempt.events = std::move(kept);
+  }
+  return lineage;
+}
+
 LineageEvidence ToLineage(const CaseFiles& one) {
   LineageEvidence lineage;
   for (const AttemptFiles& attempt : one.attempts) {
@@ -205,15 +221,54 @@ v1::Verdict JudgeSubject(const CampaignFiles& files, const CaseFiles& one) {
     return Plain(v1::NOT_RUN,
                  one.record.reason().empty() ? "not run" : one.record.reason());
   }
-  v1::Verdict verdict = Judge(EvidenceForCase(files, one));
-  if (verdict.outcome() == v1::PASS && !one.record.complete()) {
-    verdict.set_outcome(v1::INCONCLUSIVE);
-    verdict.set_summary(
-        absl::StrCat("not as planned: ", one.record.reason().empty()
-                                             ? "the runner gives no reason"
-                                             : one.record.reason()));
+  return Judge(EvidenceForCase(files, one));
+}
+
+// Whatever was recorded before it: a case that did not go as planned has not
+// shown what it was made for.
+void DemandCompleteness(const CaseFiles& one, v1::Verdict* verdict) {
+  if (verdict->outcome() != v1::PASS || one.record.complete()) return;
+  verdict->set_outcome(v1::INCONCLUSIVE);
+  verdict->set_summary(
+      absl::StrCat("not as planned: ", one.record.reason().empty()
+                                           ? "the runner gives no reason"
+                                           : one.record.reason()));
+}
+
+// A row for each honesty probe. A testee that fails one can prove nothing.
+void AddProbes(const CampaignFiles& files, v1::Report* report) {
+  std::vector<std::string> failed;
+  for (const v1::ProbeRecord& probe : files.record.probes()) {
+    if (!probe.passed()) failed.push_back(probe.name());
   }
-  return verdict;
+  if (!failed.empty()) {
+    const std::string why =
+        absl::StrCat("the testee failed the honesty ",
+                     failed.size() == 1 ? "probe " : "probes ",
+                     absl::StrJoin(failed, ", "), ": it can prove nothing");
+    for (v1::CaseResult& result : *report->mutable_results()) {
+      v1::Verdict* verdict = result.mutable_verdict();
+      if (verdict->outcome() != v1::PASS) continue;
+      verdict->set_outcome(v1::INCONCLUSIVE);
+      verdict->add_notes(verdict->summary());
+      verdict->set_summary(why);
+    }
+  }
+  for (const v1::ProbeRecord& probe : files.record.probes()) {
+    v1::CaseResult& result = *report->add_results();
+    result.set_profile("honesty");
+    result.set_case_name(probe.name());
+    *result.mutable_verdict() =
+        probe.passed() ? Plain(v1::PASS, "answered as the protocol asks")
+                       : Plain(v1::FAIL, probe.detail());
+  }
+  if (files.record.probes().empty() &&
+      files.record.describe().outcome() == v1::OUTCOME_FINISHED) {
+    v1::CaseResult& result = *report->add_results();
+    result.set_profile("honesty");
+    result.set_case_name("probes");
+    *result.mutable_verdict() = Plain(v1::SKIP, "not asked for");
+  }
 }
 
 }  // namespace
@@ -260,7 +315,10 @@ Evidence EvidenceForCase(const CampaignFiles& files, const CaseFiles& subject) {
     if (other.plan.profile() != subject.plan.profile()) continue;
     if (other.plan.baseline()) {
       if (IsBaselineOf(other, subject.plan)) {
-        evidence.baselines.push_back(ToLineage(other));
+        const bool same_saves = other.plan.request().save_every() ==
+                                subject.plan.request().save_every();
+        evidence.baselines.push_back(
+            same_saves ? ToLineage(other) : WithoutSaves(ToLineage(other)));
       }
       continue;
     }
@@ -320,7 +378,12 @@ v1::Report JudgeCampaign(const CampaignFiles& files) {
       *result.mutable_verdict() = std::move(verdict);
     }
   }
+  for (int i = 0; i < report.results_size(); ++i) {
+    DemandCompleteness(files.cases[i],
+                       report.mutable_results(i)->mutable_verdict());
+  }
   SettleAcrossCases(&report);
+  AddProbes(files, &report);
   for (const v1::ProfilePlan& profile : files.plan.profiles()) {
     for (const v1::LeftOut& left : profile.left_out()) {
       v1::CaseResult& result = *report.add_results();

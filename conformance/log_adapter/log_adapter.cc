@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,7 @@ class Run {
       std::unique_ptr<EventWriter> writer)
       : adapter_(file.adapter()),
         values_(std::move(values)),
+        request_(request),
         writer_(std::move(writer)),
         run_folder_(request.run_folder()),
         watch_(run_folder_, adapter_.checkpoints()) {}
@@ -76,6 +78,12 @@ class Run {
     }
     start.found = watch_.found();
     start.newest_was_named = resumes && NamesCheckpoint();
+    if (!MayStart(request_.resume(), resumes)) {
+      return Fail(EXIT_BAD_REQUEST,
+                  resumes ? "resume is NEVER, but there is a checkpoint"
+                          : "resume is REQUIRED, but there is no checkpoint");
+    }
+    if (FinishedBefore(start.planned_steps)) return EndAtOnce(start);
     events_ = std::make_unique<LogEvents>(
         adapter_, values_, start, [this](const Event& event) { Write(event); });
 
@@ -102,6 +110,32 @@ class Run {
       if (absl::StrContains(one.value(), "{checkpoint")) return true;
     }
     return false;
+  }
+
+  static bool MayStart(RunRequest::Resume resume, bool has_checkpoint) {
+    if (resume == RunRequest::REQUIRED) return has_checkpoint;
+    return resume != RunRequest::NEVER || !has_checkpoint;
+  }
+
+  // Many trainers do one more step when they are asked for a run that is over.
+  std::string FinishedPath() const {
+    return run_folder_ + "/.log_adapter_finished";
+  }
+  bool FinishedBefore(std::optional<uint64_t> planned) const {
+    uint64_t steps = 0;
+    return static_cast<bool>(std::ifstream(FinishedPath()) >> steps) &&
+           planned.has_value() && steps >= *planned;
+  }
+  int EndAtOnce(const LogEvents::Start& start) {
+    Event event;
+    event.mutable_start()->set_run_id(start.run_id);
+    event.mutable_start()->set_resumed_step(*start.planned_steps);
+    event.mutable_start()->set_planned_steps(*start.planned_steps);
+    Write(event);
+    event.mutable_end()->set_step(*start.planned_steps);
+    event.mutable_end()->set_finished(true);
+    Write(event);
+    return EXIT_DONE;
   }
 
   // The same for all attempts of a run folder.
@@ -208,6 +242,9 @@ class Run {
       return EXIT_TRAINING_FAILED;
     }
     const bool finished = code == 0 && events_->SaysFinished();
+    if (finished && values_.count("steps") > 0) {
+      std::ofstream(FinishedPath()) << values_["steps"] << "\n";
+    }
     events_->End(finished);
     if (code != 0) return code;
     return !finished && g_term != 0 ? EXIT_STOPPED_ON_REQUEST : EXIT_DONE;
@@ -225,6 +262,7 @@ class Run {
 
   const v1::Adapter adapter_;
   Placeholders values_;
+  const RunRequest request_;
   std::unique_ptr<EventWriter> writer_;
   const std::string run_folder_;
   CheckpointWatch watch_;

@@ -1,3 +1,5 @@
+// One file, though a long one: a single loop over one process, and everything
+// that may end it.
 #include "conformance/runner/attempt.h"
 
 #include <fcntl.h>

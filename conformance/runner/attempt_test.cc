@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"FloodsItsErrors", "start; yes >&2", "FLOODED_LOG", ""},
         Bad{"FloodsItsEvents",
             "start; while :; do step 1; step 2; step 3; done", "FLOODED_EVENTS",
-            "beyond the limit of 200000"},
+            "the limit of 200000"},
         Bad{"WritesALineWithoutEnd",
             "start; head -c 100000 /dev/zero | tr '\\0' ' ' >> \"$E\"; "
             "sleep 1000",

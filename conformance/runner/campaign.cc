@@ -1,3 +1,5 @@
+// One file, though a long one: the order in which the parts of a campaign
+// follow each other, top to bottom; the parts themselves are elsewhere.
 #include "conformance/runner/campaign.h"
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "conformance/runner/geometry.h"
 #include "conformance/runner/json_file.h"
 #include "conformance/runner/plan.h"
+#include "conformance/runner/probes.h"
 
 namespace reprise::conformance {
 namespace {
@@ -123,6 +126,9 @@ class Campaign {
 
     RunRequest base = options_.base;
     if (!base.has_seed()) base.set_seed(1);
+    settings.on_event = nullptr;
+    if (options_.probe) Ask(settings, base);
+
     v1::CampaignPlan& plan = result_.plan;
     plan.set_seed(options_.seed);
     plan.set_kills(options_.kills);
@@ -144,6 +150,16 @@ class Campaign {
     if (!status.ok()) return status;
     RunCases(profiles);
     return absl::OkStatus();
+  }
+
+  void Ask(const CaseSettings& settings, const RunRequest& base) {
+    for (const v1::ProbeRecord& probe : RunProbes(settings, base)) {
+      *result_.record.add_probes() = probe;
+      if (!probe.passed()) {
+        progress_.Print(
+            absl::StrCat("probe ", probe.name(), ": ", probe.detail()));
+      }
+    }
   }
 
   // The records say what was not run and why; a profile without a baseline that
@@ -388,6 +404,9 @@ class Campaign {
 
 bool CampaignResult::complete() const {
   bool killed = false;
+  for (const v1::ProbeRecord& probe : record.probes()) {
+    if (!probe.passed()) return false;
+  }
   for (const CaseRecord& one : record.cases()) {
     if (!one.complete()) return false;
     killed = killed || one.outcomes_size() > 1;

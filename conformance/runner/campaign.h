@@ -52,6 +52,8 @@ struct CampaignOptions {
   // "profile/case" names; only these are run, with the baselines of their
   // profiles. Empty: all.
   std::vector<std::string> only;
+  // Ask the honesty probes (probes.h) first.
+  bool probe = true;
   // Resume the checkpoint of the case "inside_first_epoch" once for each.
   std::vector<Control> controls;
   // How the command line of the harness begins, for replay commands.
@@ -71,7 +73,8 @@ struct CampaignResult {
   v1::CampaignPlan plan;
   v1::CampaignRecord record;
 
-  // Every case that was planned went as planned, and there was one.
+  // Every probe was passed, every case that was planned went as planned, and
+  // something was killed.
   bool complete() const;
 };
 

@@ -39,6 +39,7 @@ ABSL_FLAG(std::vector<std::string>, set, {},
           "NAME=VALUE settings of the workload, comma-separated");
 ABSL_FLAG(std::vector<std::string>, only, {},
           "run only these cases (profile/case), with their baselines");
+ABSL_FLAG(bool, probe, true, "ask the honesty probes first");
 ABSL_FLAG(std::vector<std::string>, pass_env, {},
           "environment variables to pass on (NAME) or to set (NAME=VALUE)");
 ABSL_FLAG(std::string, working_folder, "",
@@ -94,6 +95,7 @@ absl::Status FillIn(CampaignOptions* options) {
   }
   options->testee.pass = absl::GetFlag(FLAGS_pass_env);
   options->testee.working_folder = absl::GetFlag(FLAGS_working_folder);
+  options->probe = absl::GetFlag(FLAGS_probe);
   options->only = absl::GetFlag(FLAGS_only);
   options->deadlines.start = absl::GetFlag(FLAGS_start_deadline);
   options->deadlines.silence = absl::GetFlag(FLAGS_silence_deadline);

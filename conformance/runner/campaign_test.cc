@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -89,7 +90,10 @@ if [ "$1" = describe ]; then
   describe '{"protocol":"1","name":"sh","features":["moves"]}'
   exit 0
 fi
+grep -q nobody-has-this "$R" && ! grep -q deep "$R" && exit 10
+grep -q 999999 "$R" && exit 10
 n=0
+[ -f "$F/latest" ] || ! grep -q REQUIRED "$R" || exit 2
 [ -f "$F/latest" ] && n=$(cat "$F/latest")
 event "{\"start\":{\"run_id\":\"r\",\"resumed_step\":\"$n\"}}"
 while [ $n -lt 12 ]; do
@@ -227,6 +231,39 @@ TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
   EXPECT_LE(result.record.tries(), 4);
 }
 
+TEST(Campaign, AsksTheHonestyProbes) {
+  CampaignOptions options = ScriptTestee(kRight);
+  options.kills = 0;
+  const auto right = RunCampaign(options);
+  ASSERT_TRUE(right.ok());
+  ASSERT_EQ(right->record.probes_size(), 6);
+  for (const v1::ProbeRecord& probe : right->record.probes()) {
+    EXPECT_TRUE(probe.passed()) << probe.name() << ": " << probe.detail();
+  }
+  // Each probe fails a testee that answers it wrongly, and only that one.
+  for (const auto& [name, from, to] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"other_protocol", "grep -q 999999 \"$R\" && exit 10", ""},
+           {"required_on_empty", "|| exit 2", ""},
+           {"unknown_feature", "&& ! grep -q deep \"$R\" &&",
+            "&& ! grep -q deep \"$R\" && touch \"$F/x\" &&"},
+           {"unknown_field", "&& ! grep -q deep \"$R\"", ""},
+           {"finished_again", "[ -f \"$F/latest\" ] && n=$(cat \"$F/latest\")",
+            ""}}) {
+    options = ScriptTestee(absl::StrReplaceAll(kRight, {{from, to}}));
+    options.kills = 0;
+    options.only = {"default/none"};
+    const auto result = RunCampaign(options);
+    ASSERT_TRUE(result.ok());
+    EXPECT_FALSE(result->complete());
+    bool failed = false;
+    for (const v1::ProbeRecord& probe : result->record.probes()) {
+      if (probe.name() == name) failed = !probe.passed();
+    }
+    EXPECT_TRUE(failed) << name;
+  }
+}
+
 TEST(Campaign, SaysWhenAChosenCaseDoesNotExist) {
   CampaignOptions options = ScriptTestee(kRight);
   options.only = {"default/no_such"};
@@ -256,7 +293,7 @@ TEST(Campaign, StopsWhenItsTimeIsOverAndListsWhatWasNotRun) {
   EXPECT_LT(absl::Now() - began, absl::Seconds(20));
   EXPECT_TRUE(result->record.stopped_early());
   EXPECT_FALSE(result->complete());
-  EXPECT_THAT(Summary(*result), HasSubstr("the time was over"));
+  EXPECT_EQ(result->record.reason(), "the time was over");
 }
 
 TEST(Campaign, RefusesAFolderThatIsNotEmpty) {
@@ -442,7 +479,7 @@ void WaitForFile(const std::string& path) {
 class KilledCampaign : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Signals, KilledCampaign,
                          testing::Values(SIGKILL, SIGINT, SIGTERM, SIGHUP,
-                                         SIGSEGV));
+                                         SIGUSR1));
 
 TEST_P(KilledCampaign, LeavesNoProcess) {
   const std::string mark = absl::StrCat("REPRISE_TEST_KILLED=", GetParam());
@@ -453,7 +490,7 @@ TEST_P(KilledCampaign, LeavesNoProcess) {
   kill(binary, GetParam());
   const int status = WaitFor(binary);
   EXPECT_TRUE(NoneMarkedSoon(mark));
-  if (GetParam() == SIGKILL || GetParam() == SIGSEGV) {
+  if (GetParam() == SIGKILL || GetParam() == SIGUSR1) {
     EXPECT_TRUE(WIFSIGNALED(status));
   } else {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 13) << status;

@@ -18,7 +18,8 @@ absl::StatusOr<std::vector<std::string>> SplitCommand(absl::string_view line);
 // The inverse: words quoted where a shell needs it.
 std::string JoinCommand(const std::vector<std::string>& words);
 
-// Makes words that name an existing file or folder below `folder`, and values of
+// Makes words that name an existing file or folder below `folder`, and values
+// of
 // --flag=value that do, absolute, so that the command still works from another
 // working folder. A program name without '/' is left to the PATH.
 std::vector<std::string> ResolveAgainst(const std::string& folder,

@@ -1,3 +1,6 @@
+// One file, though a long one: what a profile can show is drawn by functions
+// that share its geometry, its epochs and its seed, and read best beside each
+// other.
 #include "conformance/runner/plan.h"
 
 #include <algorithm>

@@ -10,6 +10,10 @@
 
 namespace reprise {
 
+absl::Status FileSystem::Link(const std::string& from, const std::string& to) {
+  return IoError(EOPNOTSUPP, absl::StrCat("link ", from, " to"), to);
+}
+
 absl::Status WriteAll(File* file, uint64_t offset, absl::string_view data) {
   while (!data.empty()) {
     absl::StatusOr<size_t> written =
@@ -112,30 +116,24 @@ std::string JoinPath(absl::string_view folder, absl::string_view name) {
   return absl::StrCat(folder, "/", name);
 }
 
-namespace {
-
-absl::string_view WithoutTrailingSlashes(absl::string_view path) {
+std::string WithoutTrailingSlashes(absl::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
-  return path;
+  return std::string(path);
 }
 
-}  // namespace
-
 std::string ParentFolder(absl::string_view path) {
-  path = WithoutTrailingSlashes(path);
-  const size_t slash = path.rfind('/');
-  if (slash == absl::string_view::npos) return ".";
+  const std::string whole = WithoutTrailingSlashes(path);
+  const size_t slash = whole.rfind('/');
+  if (slash == std::string::npos) return ".";
   if (slash == 0) return "/";
-  return std::string(WithoutTrailingSlashes(path.substr(0, slash)));
+  return WithoutTrailingSlashes(absl::string_view(whole).substr(0, slash));
 }
 
 std::string BaseName(absl::string_view path) {
-  path = WithoutTrailingSlashes(path);
-  const size_t slash = path.rfind('/');
-  if (slash == absl::string_view::npos || path.size() == 1) {
-    return std::string(path);
-  }
-  return std::string(path.substr(slash + 1));
+  const std::string whole = WithoutTrailingSlashes(path);
+  const size_t slash = whole.rfind('/');
+  if (slash == std::string::npos || whole.size() == 1) return whole;
+  return whole.substr(slash + 1);
 }
 
 }  // namespace reprise

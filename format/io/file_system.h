@@ -19,7 +19,8 @@
 // Every descriptor is opened close-on-exec. Offsets and sizes go up to 2^63
 // - 1.
 //
-// A FileSystem is thread-safe; a File is thread-compatible.
+// A FileSystem is thread-safe; a File is thread-compatible, but of the real one
+// several threads may call ReadAt and WriteAt at the same time.
 #ifndef REPRISE_FORMAT_IO_FILE_SYSTEM_H_
 #define REPRISE_FORMAT_IO_FILE_SYSTEM_H_
 
@@ -63,6 +64,9 @@ class File {
   // written. May be short.
   virtual absl::StatusOr<size_t> WriteAt(uint64_t offset, const void* data,
                                          size_t size) = 0;
+  // Asks the system to begin writing these bytes to the device now, so that
+  // SyncData has less left to do. A hint: it promises nothing and cannot fail.
+  virtual void StartWriting(uint64_t offset, uint64_t size) {}
   // Cuts or extends (with zeros) to `size`.
   virtual absl::Status Truncate(uint64_t size) = 0;
   // Makes bytes and size durable (fdatasync).
@@ -109,6 +113,11 @@ class FileSystem {
   // Renames, replacing a file (or an empty folder) of that name.
   virtual absl::Status Rename(const std::string& from,
                               const std::string& to) = 0;
+  // Gives the regular file `from` the second name `to`; errno EEXIST when there
+  // is something, EXDEV on another file system, EMLINK, EPERM or EOPNOTSUPP
+  // where that is impossible. Not every file system has it: the default says
+  // EOPNOTSUPP.
+  virtual absl::Status Link(const std::string& from, const std::string& to);
   // Removes a name that is not a folder's.
   virtual absl::Status Unlink(const std::string& path) = 0;
   // Removes an empty folder.
@@ -145,6 +154,9 @@ absl::Status CreateFoldersDurably(FileSystem* file_system,
 
 // "folder/name"; `folder` may be empty (the current one) or end in a slash.
 std::string JoinPath(absl::string_view folder, absl::string_view name);
+// `path` without slashes at its end: with them, even calls that do not follow
+// symbolic links follow a last one.
+std::string WithoutTrailingSlashes(absl::string_view path);
 // What `path` lies in: "a" of "a/b", "." of "b", "/" of "/b".
 std::string ParentFolder(absl::string_view path);
 // The last component: "b" of "a/b" and of "a/b/".

@@ -206,6 +206,9 @@ TEST(PathTest, JoinsAndSplits) {
   EXPECT_EQ(ParentFolder("."), ".");
   EXPECT_EQ(BaseName("a/b/"), "b");
   EXPECT_EQ(BaseName("b"), "b");
+  EXPECT_EQ(BaseName("/"), "/");
+  EXPECT_EQ(WithoutTrailingSlashes("a//"), "a");
+  EXPECT_EQ(WithoutTrailingSlashes("//"), "/");
 }
 
 }  // namespace

@@ -85,6 +85,12 @@ class RealFile : public File {
     return static_cast<size_t>(written);
   }
 
+  void StartWriting(uint64_t offset, uint64_t size) override {
+    // Where it is not supported nothing is lost.
+    (void)sync_file_range(descriptor_, static_cast<off_t>(offset),
+                          static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
+  }
+
   absl::Status Truncate(uint64_t size) override {
     if (size > kLargestOffset) return IoError(EFBIG, "truncate", path_);
     if (RepeatWhenInterrupted([&] {
@@ -216,6 +222,14 @@ class RealFileSystem : public FileSystem {
   absl::Status Rename(const std::string& from, const std::string& to) override {
     if (rename(from.c_str(), to.c_str()) != 0) {
       return IoError(errno, absl::StrCat("rename ", from, " to"), to);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Link(const std::string& from, const std::string& to) override {
+    // Symbolic links are not followed.
+    if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) != 0) {
+      return IoError(errno, absl::StrCat("link ", from, " to"), to);
     }
     return absl::OkStatus();
   }

@@ -30,7 +30,7 @@ void ExpectBijection(uint64_t size, uint64_t seed, uint64_t epoch) {
   }
 }
 
-TEST(KeyedPermutation, AgreesWithReleasedVectors) {
+TEST(FeistelV1, AgreesWithReleasedVectors) {
   for (const auto& row : ReadVectors("feistel-v1")) {
     ASSERT_EQ(row.size(), 5u);
     KeyedPermutation order(std::stoull(row[0]), std::stoull(row[1]),

@@ -23,7 +23,7 @@ size_t Results(const std::vector<std::string>& row) {
   return i + 1;
 }
 
-TEST(Philox, AgreesWithReleasedVectors) {
+TEST(Philox4x32R10, AgreesWithReleasedVectors) {
   std::set<std::string> kinds;
   for (const auto& row : ReadVectors("philox4x32-10")) {
     kinds.insert(row[0]);

@@ -89,7 +89,8 @@ Snapshot SmallSnapshot(uint64_t step) {
   snapshot.schedule = ScheduleState{
       "warmup-cosine-v1", ScheduleState::Unit::kApplied, step, 300, 20, 0.01};
   snapshot.scaler = GradScalerState{
-      65536, static_cast<uint32_t>(step % 20), 20, 2, 0.5, 0x1p-14};
+      65536,           static_cast<uint32_t>(step % 20), 20, 2, 0.5, 0x1p-14,
+      "grad-scaler-v1"};
   snapshot.sampler = SamplerState{
       "feistel-v1", 1, step * 10, 10, 1000, "philox4x32-10", "shift2-flip-v1"};
   snapshot.generators = {

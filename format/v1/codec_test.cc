@@ -89,6 +89,7 @@ TEST(CodecV1, EveryValueComesBack) {
   EXPECT_EQ(again.scaler->growth_factor, 2);
   EXPECT_EQ(again.scaler->backoff_factor, 0.5);
   EXPECT_EQ(again.scaler->min_scale, 0x1p-14);
+  EXPECT_EQ(again.scaler->arithmetic, "grad-scaler-v1");
   ASSERT_TRUE(again.sampler.has_value());
   EXPECT_EQ(again.sampler->algorithm, "feistel-v1");
   EXPECT_EQ(again.sampler->seed, 1u);
@@ -135,6 +136,7 @@ TEST(CodecV1, EveryValueComesBack) {
   }
 }
 
+// Rules: WIRE-6 LOAD-4
 TEST(CodecV1, C03_EncodingWhatWasDecodedGivesTheSameBytes) {
   std::string manifest = *EncodeV1(SmallSnapshot(60));
   for (int i = 0; i < 100; ++i) {
@@ -146,6 +148,7 @@ TEST(CodecV1, C03_EncodingWhatWasDecodedGivesTheSameBytes) {
   }
 }
 
+// Rules: WIRE-6
 TEST(CodecV1, C37_SameStateGivesTheSameBytesWhateverTheOrderOfMarking) {
   Snapshot reversed = SmallSnapshot(60);
   std::reverse(reversed.inventory.begin(), reversed.inventory.end());
@@ -153,6 +156,7 @@ TEST(CodecV1, C37_SameStateGivesTheSameBytesWhateverTheOrderOfMarking) {
   EXPECT_EQ(*EncodeV1(reversed), *EncodeV1(SmallSnapshot(60)));
 }
 
+// Rules: TEN-1 TEN-2
 TEST(CodecV1, C35_OddShapesAndValuesComeBackBitForBit) {
   Snapshot snapshot = SmallSnapshot(60);
   // NaN with a payload, signalling NaN, -0, denormal, infinity.
@@ -178,6 +182,7 @@ TEST(CodecV1, C35_OddShapesAndValuesComeBackBitForBit) {
   }
 }
 
+// Rules: TEN-1
 TEST(CodecV1, C35_EveryDtypeComesBack) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.buffers.clear();
@@ -204,6 +209,7 @@ TEST(CodecV1, C35_FileSizeIsNearTheLogicalSize) {
   EXPECT_LT(EncodeV1(snapshot)->size(), without + 16 * 4 + 64);
 }
 
+// Rules: ITEM-6
 TEST(CodecV1, C04_NothingYetIsNotMissing) {
   const Snapshot again = RoundTrip(SmallSnapshot(0));
   EXPECT_EQ(again.Find(Item::OPTIM_MOMENTS)->presence,
@@ -218,6 +224,7 @@ TEST(CodecV1, C04_NothingYetIsNotMissing) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("optim.moments"));
 }
 
+// Rules: ITEM-6
 TEST(CodecV1, C04_StepsWithoutMomentsAreMissingEvenWhenMarkedEmpty) {
   Snapshot lost = SmallSnapshot(20);
   for (ParameterState& state : lost.optimizer->states) state.moments.clear();
@@ -225,6 +232,7 @@ TEST(CodecV1, C04_StepsWithoutMomentsAreMissingEvenWhenMarkedEmpty) {
   EXPECT_EQ(RefusalOf(EncodeV1(lost).status()), Refusal::MISSING_ITEM);
 }
 
+// Rules: OPT-4
 TEST(CodecV1, C20_StateFollowsNamesNotPositions) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.parameters.push_back(
@@ -248,6 +256,7 @@ TEST(CodecV1, C20_StateFollowsNamesNotPositions) {
   }
 }
 
+// Rules: OPT-4
 TEST(CodecV1, C23_MomentsKeepTheirOwnPrecision) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.parameters[0] =
@@ -266,6 +275,7 @@ TEST(CodecV1, C23_MomentsKeepTheirOwnPrecision) {
               snapshot.optimizer->states[0].moments[1]);
 }
 
+// Rules: DATA-2
 TEST(CodecV1, C11_EpochEndIsBatchZeroOfTheNext) {
   for (const auto& [cursor, epoch, batch] :
        {std::make_tuple(990u, 0u, 99u), std::make_tuple(1000u, 1u, 0u),
@@ -281,6 +291,7 @@ TEST(CodecV1, C11_EpochEndIsBatchZeroOfTheNext) {
   }
 }
 
+// Rules: DATA-1
 TEST(CodecV1, C11_DroppedTailsAreNotCounted) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.sampler->dataset_size = 1003;
@@ -300,6 +311,7 @@ TEST(CodecV1, PositionsFarAwayComeBack) {
   EXPECT_EQ(RoundTrip(snapshot).sampler->cursor, snapshot.sampler->cursor);
 }
 
+// Rules: SCHED-2
 TEST(CodecV1, RunsWithoutScalerScheduleOrSamplerSaySo) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.scaler.reset();
@@ -321,6 +333,7 @@ TEST(CodecV1, RunsWithoutScalerScheduleOrSamplerSaySo) {
   EXPECT_EQ(again.optimizer->groups[0].lr, snapshot.optimizer->groups[0].lr);
 }
 
+// Rules: OPT-4
 TEST(CodecV1, SgdWithAndWithoutMomentumComesBack) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.optimizer->kind = "sgd";
@@ -360,6 +373,7 @@ TEST(CodecV1, SingleItemsCanBeOmittedWithAReason) {
   EXPECT_EQ(again.scaler->growth_tracker, 0u);
 }
 
+// Rules: ENV-13
 TEST(CodecV1, C36_SizesBeyondTheLimitAreRefusedBeforeAnyByteIsTouched) {
   const char one_byte = 0;
   for (const std::vector<int64_t>& shape :
@@ -381,6 +395,7 @@ TEST(CodecV1, C36_SizesBeyondTheLimitAreRefusedBeforeAnyByteIsTouched) {
   EXPECT_EQ(RefusalOf(EncodeV1(snapshot).status()), Refusal::LIMIT);
 }
 
+// Rules: TEN-5
 TEST(CodecV1, NonFiniteTensorsAreStoredAndCanBeListed) {
   Snapshot snapshot = SmallSnapshot(60);
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -167,14 +167,15 @@ class Decoder {
                        "next)"));
     }
     const uint64_t per_epoch = SamplesPerEpoch(sampler);
-    if (position.epoch > (kMaxUint64 - per_epoch) / per_epoch) {
+    const uint64_t into_epoch = position.batch_index * sampler.batch_size;
+    if (position.epoch > (kMaxUint64 - into_epoch) / per_epoch) {
       return MakeRefusal(
           Refusal::INVALID_VALUE,
-          absl::StrCat(TextOf(Item::SAMPLER_CURSOR), ": epoch ", position.epoch,
+          absl::StrCat(TextOf(Item::SAMPLER_CURSOR), ": batch ",
+                       position.batch_index, " of epoch ", position.epoch,
                        " of ", per_epoch, " samples is beyond 2^64 samples"));
     }
-    sampler.cursor =
-        position.epoch * per_epoch + position.batch_index * sampler.batch_size;
+    sampler.cursor = position.epoch * per_epoch + into_epoch;
     return absl::OkStatus();
   }
 

@@ -184,10 +184,49 @@ absl::Status EncodeMessage(const Snapshot& snapshot, v1::Checkpoint* message) {
   return exchange.status();
 }
 
+// What version 1 has no place for is never dropped in silence.
+absl::Status CheckNoNewerContent(const Snapshot& snapshot) {
+  Item newer = Item::ITEM_UNSPECIFIED;
+  if (!snapshot.masters.empty()) newer = Item::MASTER;
+  if (!snapshot.gradients.empty()) newer = Item::ACCUM_GRADS;
+  if (snapshot.micro_step() != 0) newer = Item::ACCUM_COUNT;
+  if (!snapshot.ema_weights.empty() || snapshot.ema.has_value()) {
+    newer = Item::EMA_WEIGHTS;
+  }
+  if (snapshot.frozen.has_value() && !snapshot.frozen->empty()) {
+    newer = Item::FROZEN_FLAGS;
+  }
+  if (snapshot.mode.has_value() && !snapshot.mode->training) newer = Item::MODE;
+  if (snapshot.best.has_value()) newer = Item::BEST;
+  if (snapshot.early_stop.has_value()) newer = Item::EARLY_STOP;
+  if (snapshot.evaluation.has_value() && snapshot.evaluation->pending) {
+    newer = Item::EVAL;
+  }
+  if (!snapshot.user.empty() || !snapshot.user_tensors.empty()) {
+    newer = Item::USER;
+  }
+  if (snapshot.sampler.has_value() &&
+      (snapshot.sampler->tail != SamplerState::Tail::kDrop ||
+       !snapshot.sampler->in_flight.empty())) {
+    newer = Item::DATA_BATCH;
+  }
+  if (snapshot.schedule.has_value() &&
+      (snapshot.schedule->state.has_value() ||
+       !snapshot.schedule->parameters.empty())) {
+    newer = Item::SCHED_STATE;
+  }
+  if (newer == Item::ITEM_UNSPECIFIED) return absl::OkStatus();
+  return MakeRefusal(Refusal::INVALID_VALUE,
+                     absl::StrCat(TextOf(newer),
+                                  ": version 1 cannot hold it; save as "
+                                  "version 2"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EncodeV1(const Snapshot& snapshot) {
   absl::Status status = ValidateForV1(snapshot);
+  if (status.ok()) status = CheckNoNewerContent(snapshot);
   if (status.ok()) status = CheckTensorTotal(snapshot);
   if (!status.ok()) return status;
   v1::Checkpoint message;

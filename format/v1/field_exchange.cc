@@ -107,6 +107,12 @@ void FieldExchange::Optional(const char* name, std::string* value) {
 void FieldExchange::Optional(const char* name, std::optional<double>* value) {
   ExchangeOptional(name, value, REPRISE_GET(Double), REPRISE_SET(Double));
 }
+void FieldExchange::Optional(const char* name, std::optional<float>* value) {
+  ExchangeOptional(name, value, REPRISE_GET(Float), REPRISE_SET(Float));
+}
+void FieldExchange::Optional(const char* name, std::optional<uint64_t>* value) {
+  ExchangeOptional(name, value, REPRISE_GET(UInt64), REPRISE_SET(UInt64));
+}
 void FieldExchange::Optional(const char* name, std::optional<bool>* value) {
   ExchangeOptional(name, value, REPRISE_GET(Bool), REPRISE_SET(Bool));
 }

@@ -46,6 +46,8 @@ class FieldExchange {
   // A field that may be absent whatever the records say.
   void Optional(const char* name, std::string* value);
   void Optional(const char* name, std::optional<double>* value);
+  void Optional(const char* name, std::optional<float>* value);
+  void Optional(const char* name, std::optional<uint64_t>* value);
   void Optional(const char* name, std::optional<bool>* value);
 
   // The first error: MISSING_ITEM or INVALID_VALUE naming item and field.

@@ -86,6 +86,7 @@ void ExchangeScaler(FieldExchange* exchange,
   exchange->Field(Item::SCALER_CONFIG, "backoff_factor",
                   &scaler->backoff_factor);
   exchange->Field(Item::SCALER_CONFIG, "min_scale", &scaler->min_scale);
+  exchange->Field(Item::SCALER_CONFIG, "arithmetic", &scaler->arithmetic);
 }
 
 void ExchangeSampler(FieldExchange* exchange, checkpoint::v1::Sampler* message,

@@ -40,6 +40,14 @@ absl::Status CheckGroupPresence(const Snapshot& snapshot,
 // Everything about the optimizer (validate_optimizer.cc).
 absl::Status ValidateOptimizer(const Snapshot& snapshot);
 
+// The other values (validate_values.cc).
+absl::Status ValidateSchedule(const Snapshot& snapshot);
+absl::Status ValidateScaler(const Snapshot& snapshot);
+absl::Status ValidateSampler(const Snapshot& snapshot);
+absl::Status ValidateGenerators(const Snapshot& snapshot);
+absl::Status ValidateConfig(const Snapshot& snapshot);
+absl::Status ValidateEnvironment(const Snapshot& snapshot);
+
 }  // namespace v1_internal
 }  // namespace reprise
 

@@ -1,7 +1,9 @@
 // The optimizer's rules: state belongs to names, and "nothing yet" is not
 // "missing".
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -234,6 +236,26 @@ absl::Status CheckStates(const Snapshot& snapshot,
   return absl::OkStatus();
 }
 
+// EMPTY says that no step was applied, and a schedule that counts applied steps
+// knows better.
+absl::Status CheckNothingApplied(const Snapshot& snapshot) {
+  if (!snapshot.schedule.has_value() ||
+      !IsSaved(snapshot, Item::SCHED_POSITION) ||
+      !IsSaved(snapshot, Item::SCHED_UNIT) ||
+      snapshot.schedule->unit != ScheduleState::Unit::kApplied ||
+      snapshot.schedule->position == 0) {
+    return absl::OkStatus();
+  }
+  for (Item item : {Item::OPTIM_MOMENTS, Item::OPTIM_STEP}) {
+    if (snapshot.Find(item)->presence == Presence::PRESENCE_EMPTY) {
+      return Missing(item,
+                     absl::StrCat("EMPTY after ", snapshot.schedule->position,
+                                  " applied steps (sched.position)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ValidateOptimizer(const Snapshot& snapshot) {
@@ -269,7 +291,8 @@ absl::Status ValidateOptimizer(const Snapshot& snapshot) {
   status = CheckGroupPresence(snapshot, {Item::OPTIM_IDENTITY},
                               !parameters->empty(), "a parameter's name");
   if (!status.ok()) return status;
-  return CheckStates(snapshot, *parameters);
+  status = CheckStates(snapshot, *parameters);
+  return status.ok() ? CheckNothingApplied(snapshot) : status;
 }
 
 }  // namespace v1_internal

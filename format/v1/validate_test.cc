@@ -46,6 +46,7 @@ TEST(ValidateV1, ValidSnapshotsPass) {
   EXPECT_TRUE(ValidateForV1(SmallSnapshot(60)).ok());
 }
 
+// Rules: RUN-1 RUN-3
 TEST(ValidateV1, Run) {
   Expect({
       {"run id", kInvalid, [](auto* s) { s->run_id = ""; }},
@@ -70,6 +71,7 @@ TEST(ValidateV1, Run) {
   });
 }
 
+// Rules: ITEM-1 ITEM-2 ITEM-3
 TEST(ValidateV1, Inventory) {
   Expect({
       {"clip: no record", kMissing,
@@ -98,6 +100,7 @@ TEST(ValidateV1, Inventory) {
   });
 }
 
+// Rules: TEN-1 TEN-2 TEN-3 LIM-1
 TEST(ValidateV1, C36_Tensors) {
   Expect({
       {"two tensors are called fc.weight", kInvalid,
@@ -154,6 +157,7 @@ TEST(ValidateV1, Model) {
   });
 }
 
+// Rules: OPT-1 OPT-2 OPT-3
 TEST(ValidateV1, C20_C22_OptimizerGroupsAndNames) {
   Expect({
       {"optim.kind", kMissing, [](auto* s) { s->optimizer.reset(); }},
@@ -196,6 +200,7 @@ TEST(ValidateV1, C20_C22_OptimizerGroupsAndNames) {
   });
 }
 
+// Rules: OPT-4
 TEST(ValidateV1, C04_C20_OptimizerState) {
   Expect({
       {"state of the parameter other", kInvalid,
@@ -261,6 +266,7 @@ TEST(ValidateV1, C04_NoStatesAtAllAreInOrderWhenBothItemsAreEmpty) {
   EXPECT_EQ(RefusalOf(ValidateForV1(snapshot)), kMissing);
 }
 
+// Rules: SCHED-1
 TEST(ValidateV1, Schedule) {
   Expect({
       {"sched.definition", kMissing, [](auto* s) { s->schedule.reset(); }},
@@ -280,6 +286,7 @@ TEST(ValidateV1, Schedule) {
   });
 }
 
+// Rules: SCAL-1 SCAL-2 SCAL-3
 TEST(ValidateV1, C37_Scaler) {
   Expect({
       {"scaler.scale: recorded as SAVED", kMissing,
@@ -312,9 +319,12 @@ TEST(ValidateV1, C37_Scaler) {
       {"smallest scale", kInvalid, [](auto* s) { s->scaler->min_scale = -1; }},
       {"smallest scale", kInvalid,
        [](auto* s) { s->scaler->min_scale = kNan; }},
+      {"scaler.arithmetic is absent", kMissing,
+       [](auto* s) { s->scaler->arithmetic.clear(); }},
   });
 }
 
+// Rules: DATA-1
 TEST(ValidateV1, Sampler) {
   Expect({
       {"sampler.algorithm", kMissing, [](auto* s) { s->sampler.reset(); }},
@@ -336,6 +346,7 @@ TEST(ValidateV1, Sampler) {
   });
 }
 
+// Rules: ITEM-5
 TEST(ValidateV1, DataStreamsMayBeNamedAndNotApplicable) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.MarkNotApplicable(Item::RNG_DATA, "counter-based");
@@ -344,6 +355,7 @@ TEST(ValidateV1, DataStreamsMayBeNamedAndNotApplicable) {
   EXPECT_TRUE(ValidateForV1(snapshot).ok()) << ValidateForV1(snapshot);
 }
 
+// Rules: RNG-1
 TEST(ValidateV1, C16_Generators) {
   Expect({
       {"rng.cpu", kMissing, [](auto* s) { s->generators.clear(); }},
@@ -362,6 +374,7 @@ TEST(ValidateV1, C16_Generators) {
   });
 }
 
+// Rules: CONF-1 ENVT-1
 TEST(ValidateV1, ConfigurationAndEnvironment) {
   Expect({
       {"config", kMissing, [](auto* s) { s->config.clear(); }},

@@ -45,13 +45,14 @@ WireType NumberWireType(const FieldDescriptor* field) {
 
 class Scanner {
  public:
-  Scanner(absl::string_view bytes, UnknownFields unknown_fields)
-      : bytes_(bytes), unknown_fields_(unknown_fields) {}
+  Scanner(absl::string_view bytes, UnknownFields unknown_fields,
+          const WireLimits& limits)
+      : bytes_(bytes), unknown_fields_(unknown_fields), limits_(limits) {}
 
   absl::Status Message(const Descriptor* type, size_t end, int depth) {
-    if (depth > kV1MaxDepth) {
-      return Refuse(Refusal::LIMIT,
-                    absl::StrCat("messages nested deeper than ", kV1MaxDepth));
+    if (depth > limits_.depth) {
+      return Refuse(Refusal::LIMIT, absl::StrCat("messages nested deeper than ",
+                                                 limits_.depth));
     }
     std::set<int> seen;
     uint64_t numbers = 0;  // elements of repeated numbers in this message
@@ -64,6 +65,11 @@ class Scanner {
       if (number == 0 || number > 0x1fffffff) {
         return Refuse(Refusal::CORRUPT,
                       absl::StrCat("field number ", number, " is impossible"));
+      }
+      if (wire_type != kVarint && wire_type != kFixed64 &&
+          wire_type != kLengthDelimited && wire_type != kFixed32) {
+        return Refuse(Refusal::CORRUPT,
+                      absl::StrCat("wire type ", wire_type, " is not used"));
       }
       const FieldDescriptor* field =
           type->FindFieldByNumber(static_cast<int>(number));
@@ -123,18 +129,24 @@ class Scanner {
   }
 
   absl::Status CountElement() {
-    if (++elements_ > kV1MaxElements) {
-      return Refuse(Refusal::LIMIT, absl::StrCat("more than ", kV1MaxElements,
+    if (++elements_ > limits_.elements) {
+      return Refuse(Refusal::LIMIT, absl::StrCat("more than ", limits_.elements,
                                                  " elements in one manifest"));
     }
     return absl::OkStatus();
   }
 
   absl::Status CountNumber(const FieldDescriptor* field, uint64_t* numbers) {
-    if (field->is_repeated() && ++*numbers > kV1MaxRank) {
+    if (!field->is_repeated()) return absl::OkStatus();
+    if (limits_.numbers > 0) {
+      if (++numbers_ <= limits_.numbers) return absl::OkStatus();
+      return Refuse(Refusal::LIMIT, absl::StrCat("more than ", limits_.numbers,
+                                                 " numbers in one manifest"));
+    }
+    if (++*numbers > limits_.numbers_of_a_message) {
       return Refuse(Refusal::LIMIT,
-                    absl::StrCat("more than ", kV1MaxRank, " values of ",
-                                 field->full_name()));
+                    absl::StrCat("more than ", limits_.numbers_of_a_message,
+                                 " values of ", field->full_name()));
     }
     return absl::OkStatus();
   }
@@ -153,12 +165,7 @@ class Scanner {
       status = Varint(end, &size);
       return status.ok() ? Skip(end, size) : status;
     }
-    if (wire_type == kVarint || wire_type == kFixed64 ||
-        wire_type == kFixed32) {
-      return SkipNumber(wire_type, end);
-    }
-    return Refuse(Refusal::CORRUPT,
-                  absl::StrCat("wire type ", wire_type, " is not used"));
+    return SkipNumber(wire_type, end);
   }
 
   absl::Status Known(const FieldDescriptor* field, int wire_type, size_t end,
@@ -213,15 +220,17 @@ class Scanner {
 
   const absl::string_view bytes_;
   const UnknownFields unknown_fields_;
+  const WireLimits limits_;
   size_t position_ = 0;
   uint64_t elements_ = 0;
+  uint64_t numbers_ = 0;
 };
 
 }  // namespace
 
 absl::Status ScanWire(absl::string_view bytes, const Descriptor* type,
-                      UnknownFields unknown_fields) {
-  return Scanner(bytes, unknown_fields).Message(type, bytes.size(), 0);
+                      UnknownFields unknown_fields, const WireLimits& limits) {
+  return Scanner(bytes, unknown_fields, limits).Message(type, bytes.size(), 0);
 }
 
 }  // namespace reprise

@@ -95,6 +95,7 @@ void ExpectBounded(const std::string& manifest, Refusal refusal, size_t limit) {
   EXPECT_LE(peak, limit + manifest.size()) << peak;
 }
 
+// Rules: WIRE-5 LIM-1
 TEST(WireScan, C36_EmptySubmessagesDoNotMultiply) {
   // 2 MiB of empty inventory records, tensors in the model, configuration
   // fields, states: each two bytes on the wire and far more in memory.
@@ -117,6 +118,7 @@ TEST(WireScan, C36_ShapesDoNotMultiply) {
                 kMiB);
 }
 
+// Rules: ENV-13 WIRE-5 LIM-1
 TEST(WireScan, C36_AsManyElementsAsAllowedStayWithin64MiB) {
   // The most that passes the scan; refused later for what it says.
   const size_t count = kV1MaxElements - 1;
@@ -140,6 +142,7 @@ TEST(WireScan, C36_NestingIsBoundedByTheSchema) {
   EXPECT_TRUE(Scan(nested, UnknownFields::kAllow).ok());
 }
 
+// Rules: WIRE-1
 TEST(WireScan, C36_LengthsBeyondTheEndAreCorrupt) {
   for (const std::string& bytes :
        {std::string("\x22\x05"), std::string("\x22\xff\xff\xff\xff\x0f"),
@@ -152,17 +155,20 @@ TEST(WireScan, C36_LengthsBeyondTheEndAreCorrupt) {
   }
 }
 
+// Rules: WIRE-1
 TEST(WireScan, NumbersLongerThanTenBytesAreCorrupt) {
   EXPECT_EQ(RefusalOf(Scan("\x10" + std::string(10, '\xff') + "\x01")),
             Refusal::CORRUPT);
 }
 
+// Rules: WIRE-3
 TEST(WireScan, SingularFieldsComeOnce) {
   absl::Status status = Scan("\x10\x01\x10\x02");
   EXPECT_EQ(RefusalOf(status), Refusal::CORRUPT);
   EXPECT_THAT(std::string(status.message()), HasSubstr("step comes twice"));
 }
 
+// Rules: WIRE-1
 TEST(WireScan, WireTypesFitTheSchema) {
   // step as a string, as fixed64; the model as a number; a group.
   for (const std::string& bytes :
@@ -172,6 +178,7 @@ TEST(WireScan, WireTypesFitTheSchema) {
   }
 }
 
+// Rules: WIRE-2
 TEST(WireScan, StringsAreUtf8) {
   absl::Status status = Scan(Field(4, Field(1, "latin \xe4")));
   EXPECT_EQ(RefusalOf(status), Refusal::CORRUPT);
@@ -180,6 +187,7 @@ TEST(WireScan, StringsAreUtf8) {
   EXPECT_TRUE(Scan(Field(4, Field(3, Field(4, "\xff\xfe")))).ok());
 }
 
+// Rules: WIRE-4
 TEST(WireScan, UnknownFieldsBelongToLaterMinorVersions) {
   const std::string manifest = *EncodeV1(SmallSnapshot(60)) + Field(99, "new") +
                                std::string("\xf8\x07\x01");
@@ -201,6 +209,7 @@ TEST(WireScan, ImpossibleFieldNumbersAreCorrupt) {
             Refusal::CORRUPT);
 }
 
+// Rules: WIRE-2 LIM-1
 TEST(WireScan, WritersRefuseWhatReadersWould) {
   Snapshot snapshot = SmallSnapshot(60);
   snapshot.config[0].value = "latin \xe4";

@@ -132,6 +132,8 @@ def main():
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     torch_home = python_torch(pathlib.Path(base) / "reprise")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    # Threads that spin while they wait make a busy machine measure the neighbours.
+    environment.setdefault("OMP_WAIT_POLICY", "passive")
     python_environment = dict(environment, PYTHONPATH=str(torch_home))
     common = [f"--data_dir={options.data_dir}", f"--steps={options.steps}",
               f"--threads={options.threads}", f"--precision={options.precision}"]

@@ -3,9 +3,9 @@
 
 Run by tools/parity/run.sh, which brings a Python with the pinned torch. Every
 number is written as the hexadecimal digits of its bits. The instruction set is
-fixed to LibTorch's portable one, so that the elementwise fixtures hold on every
-x86-64 machine; the model fixtures also depend on the matrix kernels that the
-CPU selects, so they say on which one they were recorded.
+fixed to LibTorch's portable one; the square root and the matrix kernels still
+depend on the CPU model, so the model fixtures say on which one all of them were
+recorded.
 """
 
 import os
@@ -120,6 +120,53 @@ def schedule():
     write("warmup_cosine.txt", ["factor at positions 0 to 300: warm-up 20, horizon 300, final fraction 0.01"], lines)
 
 
+def schedules():
+    """The other forms, of a base of 1: positions 0 to 300, or a run of evaluations."""
+    schedulers = torch.optim.lr_scheduler
+
+    def sgd():
+        return torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0, momentum=0.9)
+
+    lines = []
+    closed_forms = {
+        "linear": lambda o: schedulers.LinearLR(o, start_factor=1.0, end_factor=0.1, total_iters=280),
+        "step": lambda o: schedulers.StepLR(o, step_size=30, gamma=0.3),
+        "exponential": lambda o: schedulers.ExponentialLR(o, gamma=0.97),
+    }
+    for name, make in closed_forms.items():
+        optimizer = sgd()
+        walked, asked = make(optimizer), make(sgd())
+        for position in range(301):
+            asked.last_epoch = position
+            lines.append(f"{name} {position} {f64(asked._get_closed_form_lr()[0])} "
+                         f"{f64(optimizer.param_groups[0]['lr'])}")
+            optimizer.step()
+            walked.step()
+    # The peak at position 0.3 * 300 - 1 = 89, the end at 299.
+    optimizer = sgd()
+    walked = schedulers.OneCycleLR(optimizer, max_lr=1.0, total_steps=300, pct_start=0.3, div_factor=25.0,
+                                   final_div_factor=1e4, base_momentum=0.85, max_momentum=0.95)
+    for position in range(300):
+        group = optimizer.param_groups[0]
+        lines.append(f"one_cycle {position} {f64(group['lr'])} {f64(group['momentum'])}")
+        if position < 299:
+            optimizer.step()
+            walked.step()
+    values = [3.0, 2.5, 2.4, 2.45, 2.44, 2.43, 2.42, 2.41, 2.39, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 1.0,
+              float("nan"), 1.1, 1.1, 1.1, 1.1]
+    for mode in ("min", "max"):
+        optimizer = sgd()
+        walked = schedulers.ReduceLROnPlateau(optimizer, mode=mode, factor=0.3, patience=2, threshold=0.01,
+                                              cooldown=1, min_lr=0.02, eps=0.0)
+        for value in values:
+            walked.step(value)
+            lines.append(f"plateau_{mode} {f64(value)} {f64(optimizer.param_groups[0]['lr'])} "
+                         f"{walked.num_bad_epochs} {walked.cooldown_counter}")
+    write("schedules.txt",
+          ["linear, step, exponential: position, closed form, walked; one_cycle: position, rate, momentum;",
+           "plateau: value, rate after it, bad evaluations, cooldown"], lines)
+
+
 class ConvNet(nn.Module):
     """The default model (trainer/model/convnet.cc) in fp32, hidden width 32, no dropout."""
 
@@ -215,6 +262,7 @@ def main():
     write("gradients.txt", ["8 gradients of each of 200 steps, before scaling"], [bits(r) for r in rows])
     optimizers(rows)
     schedule()
+    schedules()
     model("convnet", ConvNet, 4, [1, 28, 28], 10)
     model("resnet18", lambda: ResNet18(1000), 2, [3, 64, 64], 1000)
     print(f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}", file=sys.stderr)

@@ -76,10 +76,16 @@ GradScalerState GradScaler::state() const {
   state.growth_factor = options_.growth_factor;
   state.backoff_factor = options_.backoff_factor;
   state.min_scale = options_.min_scale;
+  state.arithmetic = kGradScalerV1;
   return state;
 }
 
 absl::Status GradScaler::Load(const GradScalerState& state) {
+  if (state.arithmetic != kGradScalerV1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("scaler.config: expected arithmetic ", kGradScalerV1,
+                     ", found \"", state.arithmetic, "\""));
+  }
   if (!(state.scale > 0) || !std::isfinite(state.scale)) {
     return absl::InvalidArgumentError(
         absl::StrCat("scaler.scale: expected a positive finite number, found ",

@@ -24,6 +24,9 @@
 
 namespace reprise::amp {
 
+// Id of the operations that decide the bits (spec/ALGORITHMS.md).
+inline constexpr char kGradScalerV1[] = "grad-scaler-v1";
+
 // Not thread-safe. Gradients must all lie on the scaler's device.
 class GradScaler {
  public:
@@ -59,9 +62,9 @@ class GradScaler {
 
   GradScalerState state() const;
   // Replaces scale, tracker and configuration. Has no side effect on either:
-  // save, load, save gives the same state. Errors: InvalidArgument for a scale
-  // that is not positive and finite or a tracker >= interval; nothing is
-  // changed then.
+  // save, load, save gives the same state. Errors: InvalidArgument for another
+  // arithmetic, a scale that is not positive and finite or a tracker >=
+  // interval; nothing is changed then.
   absl::Status Load(const GradScalerState& state);
 
  private:

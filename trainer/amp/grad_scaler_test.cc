@@ -60,6 +60,7 @@ TEST(GradScaler, C01_HalvesAndForgetsGoodStepsOnInfAndOnNan) {
   }
 }
 
+// Rules: STEP-4
 TEST(GradScaler, AnOverflowIsForgottenInTheNextStep) {
   GradScaler scaler({.init_scale = 8.0f}, at::kCPU);
   EXPECT_TRUE(Turn(scaler, kInf));
@@ -121,6 +122,9 @@ TEST(GradScaler, LoadRefusesImpossibleStateAndKeepsItsOwn) {
   }
   GradScalerState bad = good;
   bad.growth_tracker = bad.growth_interval;
+  EXPECT_FALSE(scaler.Load(bad).ok());
+  bad = good;
+  bad.arithmetic = "grad-scaler-v2";
   EXPECT_FALSE(scaler.Load(bad).ok());
   EXPECT_EQ(scaler.scale(), 8.0f);
 }

@@ -78,7 +78,8 @@ class TrainStateCodec : public testing::Test {
     ASSERT_EQ(oa.states.size(), ob.states.size());
     for (size_t i = 0; i < oa.states.size(); ++i) {
       EXPECT_EQ(oa.states[i].step, ob.states[i].step);
-      for (int m = 0; m < 2; ++m) {
+      ASSERT_EQ(oa.states[i].moments.size(), ob.states[i].moments.size());
+      for (size_t m = 0; m < oa.states[i].moments.size(); ++m) {
         EXPECT_EQ(oa.states[i].moments[m].bytes(),
                   ob.states[i].moments[m].bytes());
       }
@@ -125,6 +126,7 @@ TEST_F(TrainStateCodec, RestoresTheGeneratorLastSoThatBuildingDrawsNothing) {
   EXPECT_TRUE(at::equal(at::rand({8}), expected));
 }
 
+// Rules: LOAD-4
 TEST_F(TrainStateCodec, C03_LoadingAndSavingAHundredTimesChangesNothing) {
   TrainState state = Make();
   Train(&state, 2);
@@ -151,6 +153,23 @@ TEST_F(TrainStateCodec, C04_SaysEmptyBeforeTheFirstAppliedStep) {
   EXPECT_TRUE(RestoreState(snapshot, schedule(), &resumed).ok());
 }
 
+TEST_F(TrainStateCodec, MomentsOfSgdWithoutMomentumDoNotApply) {
+  ASSERT_TRUE(SetField(&given_, "optimizer.kind", "sgd").ok());
+  ASSERT_TRUE(SetField(&given_, "optimizer.momentum", "0").ok());
+  TrainState state = Make();
+  for (int steps : {0, 3}) {
+    Train(&state, steps);
+    const Snapshot snapshot = CaptureState(state, schedule(), run_);
+    EXPECT_EQ(snapshot.Find(Item::OPTIM_MOMENTS)->presence,
+              Presence::PRESENCE_NOT_APPLICABLE);
+    TrainState resumed = Make();
+    const absl::Status status = RestoreState(snapshot, schedule(), &resumed);
+    ASSERT_TRUE(status.ok()) << status;
+    ExpectEqual(state, resumed);
+  }
+}
+
+// Rules: LOAD-3
 TEST_F(TrainStateCodec, C21_RefusesAnotherModelListingNames) {
   TrainState state = Make();
   Snapshot snapshot = CaptureState(state, schedule(), run_);
@@ -164,6 +183,7 @@ TEST_F(TrainStateCodec, C21_RefusesAnotherModelListingNames) {
   EXPECT_NE(status.message().find("stranger"), std::string::npos);
 }
 
+// Rules: LOAD-2 LOAD-3
 TEST_F(TrainStateCodec, RefusesEachMissingOrForeignPartByItem) {
   TrainState state = Make();
   Train(&state, 1);
@@ -179,6 +199,9 @@ TEST_F(TrainStateCodec, RefusesEachMissingOrForeignPartByItem) {
       {"sched.definition", [](Snapshot* s) { s->schedule->horizon += 1; }},
       {"sched.position", [](Snapshot* s) { s->schedule->position += 5; }},
       {"sampler.algorithm", [](Snapshot* s) { s->sampler->algorithm = "x"; }},
+      {"sampler.algorithm",
+       [](Snapshot* s) { s->sampler->augmentation = "another-v1"; }},
+      {"scaler.config", [](Snapshot* s) { s->scaler->arithmetic = "x"; }},
       {"data.batch", [](Snapshot* s) { s->sampler->batch_size = 8; }},
       {"optim.kind", [](Snapshot* s) { s->optimizer->kind = "sgd"; }},
       {"optim.moments",

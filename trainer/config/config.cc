@@ -26,16 +26,24 @@ namespace v1 = ::reprise::trainer::v1;
 void ResolveModel(v1::ModelConfig* model) {
   REPRISE_DEFAULT(model, kind, "convnet");
   REPRISE_DEFAULT(model, hidden, 128);
-  REPRISE_DEFAULT(model, dropout, 0.25);
+  REPRISE_DEFAULT(model, dropout, model->kind() == "gpt" ? 0.1 : 0.25);
+  REPRISE_DEFAULT(model, layers, 4);
+  REPRISE_DEFAULT(model, heads, 4);
+  REPRISE_DEFAULT(model, dtype, "fp32");
+  REPRISE_DEFAULT(model, frozen, "");
 }
 
-void ResolveData(v1::DataConfig* data) {
-  REPRISE_DEFAULT(data, name, "fashion_mnist");
+void ResolveData(bool gpt, v1::DataConfig* data) {
+  REPRISE_DEFAULT(data, name, gpt ? "text" : "fashion_mnist");
   REPRISE_DEFAULT(data, train_limit, 0);
   REPRISE_DEFAULT(data, test_limit, 0);
-  REPRISE_DEFAULT(data, batch_size, 128);
-  REPRISE_DEFAULT(data, augment, true);
+  REPRISE_DEFAULT(data, batch_size, gpt ? 16 : 128);
+  REPRISE_DEFAULT(data, augment, data->name() != "text");
   REPRISE_DEFAULT(data, synthetic_size, 28);
+  REPRISE_DEFAULT(data, sequence_length, 128);
+  REPRISE_DEFAULT(data, tail, "drop");
+  REPRISE_DEFAULT(data, workers, 1);
+  REPRISE_DEFAULT(data, prefetch, 2);
 }
 
 void ResolveOptimizer(v1::OptimizerConfig* optimizer) {
@@ -48,13 +56,33 @@ void ResolveOptimizer(v1::OptimizerConfig* optimizer) {
   REPRISE_DEFAULT(optimizer, eps, 1e-8);
   REPRISE_DEFAULT(optimizer, weight_decay, 0.01);
   REPRISE_DEFAULT(optimizer, clip_norm, 1);
+  REPRISE_DEFAULT(optimizer, clip_value, 0);
+  REPRISE_DEFAULT(optimizer, groups, "");
+}
+
+uint64_t DefaultWarmup(uint64_t steps, const v1::ScheduleConfig& schedule) {
+  if (schedule.unit() == "samples" || schedule.unit() == "epochs") return 0;
+  if (schedule.form() == "one-cycle-v1") return steps / 10 * 3;
+  return std::min<uint64_t>(100, steps / 10);
 }
 
 void ResolveSchedule(const v1::RunConfig& run, v1::ScheduleConfig* schedule) {
   REPRISE_DEFAULT(schedule, form, "warmup-cosine-v1");
-  REPRISE_DEFAULT(schedule, warmup, std::min<uint64_t>(100, run.steps() / 10));
+  REPRISE_DEFAULT(schedule, unit, "applied");
+  REPRISE_DEFAULT(schedule, warmup, DefaultWarmup(run.steps(), *schedule));
   REPRISE_DEFAULT(schedule, horizon, 0);
   REPRISE_DEFAULT(schedule, final_fraction, 0.01);
+  REPRISE_DEFAULT(schedule, step_size, 0);
+  REPRISE_DEFAULT(schedule, gamma,
+                  schedule->form() == "exponential-v1" ? 0.999 : 0.1);
+  REPRISE_DEFAULT(schedule, start_fraction, 0.04);
+  REPRISE_DEFAULT(schedule, momentum_low, 0.85);
+  REPRISE_DEFAULT(schedule, momentum_high, 0.95);
+  REPRISE_DEFAULT(schedule, metric, "loss");
+  REPRISE_DEFAULT(schedule, reduction, 0.1);
+  REPRISE_DEFAULT(schedule, patience, 2);
+  REPRISE_DEFAULT(schedule, cooldown, 0);
+  REPRISE_DEFAULT(schedule, threshold, 0.0001);
 }
 
 void ResolvePrecision(v1::PrecisionConfig* precision) {
@@ -65,18 +93,38 @@ void ResolvePrecision(v1::PrecisionConfig* precision) {
   REPRISE_DEFAULT(precision, min_scale, 0x1p-14);
 }
 
-void ResolveRun(v1::RunConfig* run) {
-  REPRISE_DEFAULT(run, steps, 1872);
+void ResolveRun(bool gpt, v1::RunConfig* run) {
+  REPRISE_DEFAULT(run, steps, gpt ? 400 : 1872);
   REPRISE_DEFAULT(run, seed, 1);
   REPRISE_DEFAULT(run, threads, 0);
   REPRISE_DEFAULT(run, device, "cpu");
   REPRISE_DEFAULT(run, save_every, 100);
   REPRISE_DEFAULT(run, keep_last, 3);
-  REPRISE_DEFAULT(run, eval_every, 468);
+  REPRISE_DEFAULT(run, eval_every, gpt ? 100 : 468);
   REPRISE_DEFAULT(run, log_every, 50);
 }
 
 #undef REPRISE_DEFAULT
+
+// A field whose default depends on another one.
+struct Follower {
+  const char* path;
+  const char* leader;
+};
+// One that is a leader too comes before those that follow it.
+constexpr Follower kFollowers[] = {
+    {"model.dropout", "model.kind"},
+    {"data.name", "model.kind"},
+    {"data.batch_size", "model.kind"},
+    {"data.augment", "data.name"},
+    {"precision.scaler", "precision.mode"},
+    {"run.steps", "model.kind"},
+    {"run.eval_every", "model.kind"},
+    {"schedule.warmup", "run.steps"},
+    {"schedule.warmup", "schedule.form"},
+    {"schedule.warmup", "schedule.unit"},
+    {"schedule.gamma", "schedule.form"},
+};
 
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "rbe"),
@@ -114,10 +162,11 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 
 TrainerConfig Resolve(TrainerConfig config) {
   ResolveModel(config.mutable_model());
-  ResolveData(config.mutable_data());
+  const bool gpt = config.model().kind() == "gpt";
+  ResolveData(gpt, config.mutable_data());
   ResolveOptimizer(config.mutable_optimizer());
   ResolvePrecision(config.mutable_precision());
-  ResolveRun(config.mutable_run());
+  ResolveRun(gpt, config.mutable_run());
   ResolveSchedule(config.run(), config.mutable_schedule());
   return config;
 }
@@ -131,14 +180,14 @@ absl::StatusOr<TrainerConfig> WithExplicitFields(TrainerConfig base,
     absl::Status status = SetField(&config, path, value);
     if (!status.ok()) return status;
   }
-  // Defaults that follow another field, where that field is now another.
-  if (config.precision().mode() != base.precision().mode() &&
-      !given.count("precision.scaler")) {
-    config.mutable_precision()->clear_scaler();
-  }
-  if (config.run().steps() != base.run().steps() &&
-      !given.count("schedule.warmup")) {
-    config.mutable_schedule()->clear_warmup();
+  for (const Follower& follower : kFollowers) {
+    const ConfigFieldRef leader = FindConfigField(follower.leader).value();
+    if (given.count(follower.path) ||
+        FormatConfigField(config, leader) == FormatConfigField(base, leader)) {
+      continue;
+    }
+    ClearConfigField(&config, FindConfigField(follower.path).value());
+    config = Resolve(config);
   }
   return Resolve(config);
 }

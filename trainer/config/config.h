@@ -35,16 +35,16 @@ using TrainerConfig = ::reprise::trainer::v1::TrainerConfig;
 // Fields that the user set, by file, flag or --set: path -> value.
 using ExplicitFields = std::map<std::string, std::string>;
 
-// `config` with every absent field set to its default; those of
-// precision.scaler and schedule.warmup depend on precision.mode and run.steps.
+// `config` with every absent field set to its default; some depend on other
+// fields, as trainer_config.proto says.
 TrainerConfig Resolve(TrainerConfig config);
 // Resolve of nothing: the configuration of `bazel run //trainer`.
 TrainerConfig Defaults();
 
-// `base` with `given` over it. Another precision.mode takes precision.scaler to
-// that mode's default unless precision.scaler is given too; so does run.steps
-// schedule.warmup. Values are of the right type and not yet validated. Errors:
-// those of SetField.
+// `base` with `given` over it. A field whose default depends on another one
+// takes its new default when that one changes, unless it is given too: another
+// precision.mode brings its precision.scaler, model.kind=gpt its data. Values
+// are of the right type and not yet validated. Errors: those of SetField.
 absl::StatusOr<TrainerConfig> WithExplicitFields(TrainerConfig base,
                                                  const ExplicitFields& given);
 

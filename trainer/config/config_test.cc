@@ -43,8 +43,9 @@ std::string Value(const TrainerConfig& config, const std::string& path) {
 
 // --- The schema itself.
 
+// Rules: CONF-1
 TEST(ConfigSchema, EveryFieldHasAResumeRule) {
-  EXPECT_GE(AllConfigFields().size(), 32u);
+  EXPECT_GE(AllConfigFields().size(), 53u);
   for (const ConfigFieldRef& ref : AllConfigFields()) {
     EXPECT_NE(ref.rule(), vocab::RESUME_RULE_UNSPECIFIED)
         << ref.path()
@@ -92,6 +93,7 @@ std::map<std::string, std::string> DocumentedDefaults() {
       if (at != std::string::npos) {
         std::string value = comment.substr(at + 9);
         value = value.substr(0, value.find_first_of(" ,"));
+        if (value == "\"\".") value.clear();
         defaults[absl::StrCat(message, ".", words[1])] =
             std::string(absl::StripSuffix(value, "."));
       }
@@ -172,6 +174,43 @@ TEST(WithExplicitFields, GivenPrecisionTakesTheScalerWithIt) {
   EXPECT_FALSE(scaler({{"precision.scaler", "false"}}));
 }
 
+TEST(WithExplicitFields, GivenModelTakesItsDataAndSizesWithIt) {
+  auto config = WithExplicitFields(Defaults(), {{"model.kind", "gpt"}});
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->data().name(), "text");
+  EXPECT_FALSE(config->data().augment());
+  EXPECT_EQ(config->data().batch_size(), 16u);
+  EXPECT_EQ(config->run().steps(), 400u);
+  EXPECT_EQ(config->schedule().warmup(), 40u);
+  EXPECT_EQ(config->model().dropout(), 0.1);
+  absl::Status status = Validate(*config);
+  EXPECT_TRUE(status.ok()) << status;
+  auto given =
+      WithExplicitFields(Defaults(), {{"model.kind", "gpt"},
+                                      {"data.batch_size", "8"},
+                                      {"run.steps", "1000"},
+                                      {"schedule.form", "one-cycle-v1"}});
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ(given->data().batch_size(), 8u);
+  EXPECT_EQ(given->run().steps(), 1000u);
+  EXPECT_EQ(given->schedule().warmup(), 300u);
+  // Giving a default is not changing it.
+  auto same = WithExplicitFields(Defaults(), {{"model.kind", "convnet"}});
+  EXPECT_EQ(same->SerializeAsString(), Defaults().SerializeAsString());
+}
+
+TEST(WithExplicitFields, GivenScheduleTakesItsDefaultsWithIt) {
+  auto schedule = [](const ExplicitFields& given) {
+    return WithExplicitFields(Defaults(), given).value().schedule();
+  };
+  EXPECT_EQ(schedule({{"schedule.form", "exponential-v1"}}).gamma(), 0.999);
+  EXPECT_EQ(schedule({{"schedule.form", "step-v1"}}).gamma(), 0.1);
+  EXPECT_EQ(schedule({{"schedule.unit", "epochs"}}).warmup(), 0u);
+  EXPECT_EQ(schedule({{"schedule.unit", "epochs"}, {"schedule.warmup", "2"}})
+                .warmup(),
+            2u);
+}
+
 // --- SetField.
 
 TEST(SetField, SetsEachTypeAndNothingElse) {
@@ -206,7 +245,11 @@ TEST(SetField, UnknownFieldNamesTheNearestAndAllOfTheGroup) {
   EXPECT_EQ(ErrorOf(status),
             "configuration has no field \"schedule.warmups\"; did you mean "
             "\"schedule.warmup\"? Valid: schedule.form, schedule.warmup, "
-            "schedule.horizon, schedule.final_fraction");
+            "schedule.horizon, schedule.final_fraction, schedule.unit, "
+            "schedule.step_size, schedule.gamma, schedule.start_fraction, "
+            "schedule.momentum_low, schedule.momentum_high, schedule.metric, "
+            "schedule.reduction, schedule.patience, schedule.cooldown, "
+            "schedule.threshold");
   EXPECT_FALSE(SetField(&config, "schedule", "1").ok());
   EXPECT_FALSE(SetField(&config, "schedule.warmup.x", "1").ok());
 }
@@ -307,6 +350,31 @@ TEST(Validate, RefusesEveryValueOutOfItsRangeByPath) {
       {"optimizer.eps", "0"},
       {"optimizer.weight_decay", "-1"},
       {"optimizer.clip_norm", "-1"},
+      {"optimizer.clip_value", "-1"},
+      {"optimizer.clip_value", "1"},  // beside the default clip_norm
+      {"optimizer.groups", "a"},
+      {"optimizer.groups", "a lr_scale=x b"},
+      {"optimizer.groups", "a ("},
+      {"model.layers", "0"},
+      {"model.heads", "0"},
+      {"model.dtype", "fp8"},
+      {"model.dtype", "bf16"},  // with precision.mode fp16
+      {"model.frozen", "("},
+      {"data.name", "text"},  // with a model of images
+      {"data.sequence_length", "1"},
+      {"data.tail", "keep"},
+      {"data.workers", "257"},
+      {"data.prefetch", "0"},
+      {"schedule.unit", "steps"},
+      {"schedule.gamma", "0"},
+      {"schedule.start_fraction", "1.5"},
+      {"schedule.momentum_low", "0"},
+      {"schedule.momentum_high", "0.5"},
+      {"schedule.metric", "recall"},
+      {"schedule.reduction", "1"},
+      {"schedule.patience", "9007199254740993"},
+      {"schedule.cooldown", "9007199254740993"},
+      {"schedule.threshold", "1"},
       {"schedule.form", "step"},
       {"schedule.warmup", "1872"},
       {"schedule.horizon", "100"},
@@ -345,6 +413,12 @@ TEST(Validate, AcceptsTheEndsOfEveryRange) {
            {"optimizer.clip_norm", "0"},
            {"schedule.warmup", "0"},
            {"schedule.warmup", "1871"},
+           {"model.frozen", "^conv1\\."},
+           {"optimizer.groups",
+            "none weight_decay=0 lr_scale=0.1 bias$; all ."},
+           {"data.workers", "0"},
+           {"schedule.gamma", "1"},
+           {"schedule.momentum_low", "0.95"},
            {"schedule.horizon", "101"},
            {"schedule.final_fraction", "0"},
            {"schedule.final_fraction", "1"},
@@ -353,6 +427,30 @@ TEST(Validate, AcceptsTheEndsOfEveryRange) {
            {"run.threads", "1024"}}) {
     absl::Status status = Validate(Resolve(With({{path, value}})));
     EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST(Validate, FieldsThatBelongTogetherAreComparedWithEachOther) {
+  for (const auto& given : std::vector<ExplicitFields>{
+           {{"optimizer.clip_norm", "0"}, {"optimizer.clip_value", "0.5"}},
+           {{"model.dtype", "bf16"}, {"precision.mode", "bf16"}},
+           {{"model.kind", "gpt"}, {"model.heads", "2"}},
+           {{"schedule.unit", "samples"}, {"schedule.warmup", "100000"}}}) {
+    absl::Status status =
+        Validate(WithExplicitFields(Defaults(), given).value());
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  for (const auto& [path, given] :
+       std::vector<std::pair<std::string, ExplicitFields>>{
+           {"model.heads", {{"model.kind", "gpt"}, {"model.heads", "3"}}},
+           {"data.name",
+            {{"model.kind", "gpt"}, {"data.name", "fashion_mnist"}}},
+           {"data.augment", {{"model.kind", "gpt"}, {"data.augment", "true"}}},
+           {"schedule.horizon",
+            {{"schedule.warmup", "9"}, {"schedule.horizon", "9"}}}}) {
+    absl::Status status =
+        Validate(WithExplicitFields(Defaults(), given).value());
+    EXPECT_THAT(ErrorOf(status), HasSubstr(absl::StrCat(path, ": expected")));
   }
 }
 
@@ -443,6 +541,7 @@ TEST(MergeForResume, TakesTheCheckpointsValues) {
   EXPECT_TRUE(merged->changes.empty());
 }
 
+// Rules: CONF-2
 TEST(MergeForResume, C22_ExplicitOverrideChangesThatFieldOnlyAndIsListed) {
   TrainerConfig stored = Resolve(With({{"optimizer.lr", "0.01"},
                                        {"optimizer.beta1", "0.8"},
@@ -480,6 +579,7 @@ TEST(MergeForResume, C15_RefusesEveryFieldThatMustMatchWithBothValues) {
             "\n  run.seed: the checkpoint has 1, asked for 2");
 }
 
+// Rules: CONF-2
 TEST(MergeForResume, RulesHoldForEveryFieldOfTheSchema) {
   TrainerConfig defaults = Defaults();
   for (const ConfigFieldRef& ref : AllConfigFields()) {

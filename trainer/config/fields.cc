@@ -98,6 +98,11 @@ bool HasConfigField(const TrainerConfig& config, const ConfigFieldRef& ref) {
   return group.GetReflection()->HasField(group, ref.field);
 }
 
+void ClearConfigField(TrainerConfig* config, const ConfigFieldRef& ref) {
+  Message* group = config->GetReflection()->MutableMessage(config, ref.group);
+  group->GetReflection()->ClearField(group, ref.field);
+}
+
 std::string FormatConfigField(const TrainerConfig& config,
                               const ConfigFieldRef& ref) {
   const Message& group = config.GetReflection()->GetMessage(config, ref.group);

@@ -32,6 +32,9 @@ absl::StatusOr<ConfigFieldRef> FindConfigField(absl::string_view path);
 
 bool HasConfigField(const trainer::v1::TrainerConfig& config,
                     const ConfigFieldRef& ref);
+// Makes the field absent.
+void ClearConfigField(trainer::v1::TrainerConfig* config,
+                      const ConfigFieldRef& ref);
 // Text that ParseConfigField reads back to the same bits. The default of
 // protobuf (zero) when absent.
 std::string FormatConfigField(const trainer::v1::TrainerConfig& config,

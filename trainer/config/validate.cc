@@ -8,8 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "re2/re2.h"
 #include "trainer/config/config.h"
 #include "trainer/config/fields.h"
+#include "trainer/optim/group_rules.h"
 
 namespace reprise {
 namespace {
@@ -40,6 +42,12 @@ class Problems {
     Expect(found >= least && found <= greatest, path,
            absl::StrCat(least, " to ", greatest), absl::StrCat(found));
   }
+  // Both are the error texts of what reads the value.
+  void ExpectOk(absl::string_view path, const absl::Status& status,
+                const std::string& found) {
+    Expect(status.ok(), path, status.message(),
+           absl::StrCat("\"", found, "\""));
+  }
   void ExpectAtLeastOne(absl::string_view path, uint64_t found) {
     Expect(found >= 1, path, "at least 1", absl::StrCat(found));
   }
@@ -54,10 +62,160 @@ class Problems {
   std::vector<std::string> lines_;
 };
 
+// OK when `pattern` is one of RE2's, else what was expected.
+absl::Status CheckPattern(const std::string& pattern) {
+  const re2::RE2 re(pattern, re2::RE2::Quiet);
+  if (re.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("an RE2 pattern (", re.error(), ")"));
+}
+
 // All comparisons are written so that NaN fails them.
 bool PositiveFinite(double value) { return value > 0 && std::isfinite(value); }
 bool NotNegativeFinite(double value) {
   return value >= 0 && std::isfinite(value);
+}
+
+bool InZeroToOne(double value) { return value >= 0 && value < 1; }
+bool InsideZeroToOne(double value) { return value > 0 && value < 1; }
+
+constexpr uint64_t kMaxUnits = uint64_t{1} << 53;
+
+void CheckModel(const TrainerConfig& config, Problems* problems) {
+  const auto& model = config.model();
+  problems->ExpectOneOf("model.kind", model.kind(),
+                        {"convnet", "mlp", "resnet18", "gpt"});
+  problems->ExpectRange("model.hidden", model.hidden(), 1, 65536);
+  problems->Expect(InZeroToOne(model.dropout()), "model.dropout",
+                   "a number in [0, 1)", model.dropout());
+  problems->ExpectRange("model.layers", model.layers(), 1, 256);
+  problems->ExpectAtLeastOne("model.heads", model.heads());
+  problems->Expect(
+      model.kind() != "gpt" || model.heads() == 0 ||
+          model.hidden() % model.heads() == 0,
+      "model.heads",
+      absl::StrCat("a divisor of model.hidden (", model.hidden(), ")"),
+      absl::StrCat(model.heads()));
+  problems->ExpectOneOf("model.dtype", model.dtype(), {"fp32", "bf16", "fp16"});
+  problems->Expect(
+      model.dtype() == "fp32" || model.dtype() == config.precision().mode(),
+      "model.dtype",
+      absl::StrCat("fp32 or precision.mode (", config.precision().mode(), ")"),
+      model.dtype());
+  problems->ExpectOk("model.frozen", CheckPattern(model.frozen()),
+                     model.frozen());
+}
+
+void CheckData(const TrainerConfig& config, Problems* problems) {
+  const auto& data = config.data();
+  const bool gpt = config.model().kind() == "gpt";
+  problems->ExpectOneOf("data.name", data.name(),
+                        {"fashion_mnist", "synthetic", "text"});
+  problems->Expect(gpt == (data.name() == "text"), "data.name",
+                   gpt ? "text for model.kind gpt"
+                       : "images for model.kind " + config.model().kind(),
+                   data.name());
+  problems->Expect(
+      data.train_limit() == 0 || data.train_limit() >= data.batch_size(),
+      "data.train_limit",
+      absl::StrCat("0 (all) or at least data.batch_size (", data.batch_size(),
+                   ")"),
+      absl::StrCat(data.train_limit()));
+  problems->ExpectRange("data.batch_size", data.batch_size(), 1, 65536);
+  problems->Expect(!data.augment() || data.name() != "text", "data.augment",
+                   "false for text", "true");
+  problems->ExpectRange("data.synthetic_size", data.synthetic_size(), 4, 1024);
+  problems->ExpectRange("data.sequence_length", data.sequence_length(), 2,
+                        65536);
+  problems->ExpectOneOf("data.tail", data.tail(), {"drop", "partial", "span"});
+  problems->ExpectRange("data.workers", data.workers(), 0, 256);
+  problems->ExpectRange("data.prefetch", data.prefetch(), 1, 1024);
+}
+
+void CheckOptimizer(const trainer::v1::OptimizerConfig& optimizer,
+                    Problems* problems) {
+  problems->ExpectOneOf("optimizer.kind", optimizer.kind(),
+                        {"adamw", "adam", "sgd"});
+  problems->Expect(PositiveFinite(optimizer.lr()), "optimizer.lr",
+                   "a finite number > 0", optimizer.lr());
+  problems->Expect(InZeroToOne(optimizer.beta1()), "optimizer.beta1",
+                   "a number in [0, 1)", optimizer.beta1());
+  problems->Expect(InZeroToOne(optimizer.beta2()), "optimizer.beta2",
+                   "a number in [0, 1)", optimizer.beta2());
+  problems->Expect(PositiveFinite(optimizer.eps()), "optimizer.eps",
+                   "a finite number > 0", optimizer.eps());
+  problems->Expect(NotNegativeFinite(optimizer.weight_decay()),
+                   "optimizer.weight_decay", "a finite number >= 0",
+                   optimizer.weight_decay());
+  problems->Expect(NotNegativeFinite(optimizer.clip_norm()),
+                   "optimizer.clip_norm", "a finite number >= 0 (0: none)",
+                   optimizer.clip_norm());
+  problems->Expect(InZeroToOne(optimizer.momentum()), "optimizer.momentum",
+                   "a number in [0, 1)", optimizer.momentum());
+  problems->Expect(!optimizer.nesterov() || optimizer.momentum() > 0,
+                   "optimizer.nesterov", "false without optimizer.momentum",
+                   "true");
+  problems->Expect(NotNegativeFinite(optimizer.clip_value()),
+                   "optimizer.clip_value", "a finite number >= 0 (0: none)",
+                   optimizer.clip_value());
+  problems->Expect(optimizer.clip_value() == 0 || optimizer.clip_norm() == 0,
+                   "optimizer.clip_value", "0 unless optimizer.clip_norm is 0",
+                   optimizer.clip_value());
+  problems->ExpectOk("optimizer.groups",
+                     ParseGroupRules(optimizer.groups()).status(),
+                     optimizer.groups());
+}
+
+void CheckSchedule(const TrainerConfig& config, Problems* problems) {
+  const auto& schedule = config.schedule();
+  const uint64_t steps = config.run().steps();
+  problems->ExpectOneOf(
+      "schedule.form", schedule.form(),
+      {"constant-v1", "linear-v1", "warmup-cosine-v1", "step-v1",
+       "exponential-v1", "one-cycle-v1", "plateau-v1"});
+  problems->ExpectOneOf("schedule.unit", schedule.unit(),
+                        {"applied", "attempted", "samples", "epochs"});
+  const bool counts_steps =
+      schedule.unit() == "applied" || schedule.unit() == "attempted";
+  problems->Expect(!counts_steps || schedule.warmup() < steps,
+                   "schedule.warmup",
+                   absl::StrCat("less than run.steps (", steps, ")"),
+                   absl::StrCat(schedule.warmup()));
+  problems->Expect(
+      schedule.horizon() == 0 || (schedule.horizon() > schedule.warmup() &&
+                                  schedule.horizon() <= kMaxUnits),
+      "schedule.horizon",
+      absl::StrCat("0 (run.steps) or more than schedule.warmup (",
+                   schedule.warmup(), "), at most 2^53"),
+      absl::StrCat(schedule.horizon()));
+  problems->Expect(
+      schedule.final_fraction() >= 0 && schedule.final_fraction() <= 1,
+      "schedule.final_fraction", "a number in [0, 1]",
+      schedule.final_fraction());
+  problems->ExpectRange("schedule.step_size", schedule.step_size(), 0,
+                        kMaxUnits);
+  problems->Expect(schedule.gamma() > 0 && schedule.gamma() <= 1,
+                   "schedule.gamma", "a number in (0, 1]", schedule.gamma());
+  problems->Expect(
+      schedule.start_fraction() >= 0 && schedule.start_fraction() <= 1,
+      "schedule.start_fraction", "a number in [0, 1]",
+      schedule.start_fraction());
+  problems->Expect(InsideZeroToOne(schedule.momentum_low()),
+                   "schedule.momentum_low", "a number in (0, 1)",
+                   schedule.momentum_low());
+  problems->Expect(schedule.momentum_high() >= schedule.momentum_low() &&
+                       schedule.momentum_high() < 1,
+                   "schedule.momentum_high",
+                   "a number from schedule.momentum_low to below 1",
+                   schedule.momentum_high());
+  problems->ExpectOneOf("schedule.metric", schedule.metric(),
+                        {"loss", "accuracy"});
+  problems->Expect(InsideZeroToOne(schedule.reduction()), "schedule.reduction",
+                   "a number in (0, 1)", schedule.reduction());
+  problems->ExpectRange("schedule.patience", schedule.patience(), 0, kMaxUnits);
+  problems->ExpectRange("schedule.cooldown", schedule.cooldown(), 0, kMaxUnits);
+  problems->Expect(InZeroToOne(schedule.threshold()), "schedule.threshold",
+                   "a number in [0, 1)", schedule.threshold());
 }
 
 }  // namespace
@@ -72,67 +230,10 @@ absl::Status Validate(const TrainerConfig& config) {
   absl::Status complete = problems.ToStatus();
   if (!complete.ok()) return complete;
 
-  const auto& model = config.model();
-  problems.ExpectOneOf("model.kind", model.kind(),
-                       {"convnet", "mlp", "resnet18"});
-  problems.ExpectRange("model.hidden", model.hidden(), 1, 65536);
-  problems.Expect(model.dropout() >= 0 && model.dropout() < 1, "model.dropout",
-                  "a number in [0, 1)", model.dropout());
-
-  const auto& data = config.data();
-  problems.ExpectOneOf("data.name", data.name(),
-                       {"fashion_mnist", "synthetic"});
-  problems.Expect(
-      data.train_limit() == 0 || data.train_limit() >= data.batch_size(),
-      "data.train_limit",
-      absl::StrCat("0 (all) or at least data.batch_size (", data.batch_size(),
-                   ")"),
-      absl::StrCat(data.train_limit()));
-  problems.ExpectRange("data.batch_size", data.batch_size(), 1, 65536);
-  problems.ExpectRange("data.synthetic_size", data.synthetic_size(), 4, 1024);
-
-  const auto& optimizer = config.optimizer();
-  problems.ExpectOneOf("optimizer.kind", optimizer.kind(),
-                       {"adamw", "adam", "sgd"});
-  problems.Expect(PositiveFinite(optimizer.lr()), "optimizer.lr",
-                  "a finite number > 0", optimizer.lr());
-  problems.Expect(optimizer.beta1() >= 0 && optimizer.beta1() < 1,
-                  "optimizer.beta1", "a number in [0, 1)", optimizer.beta1());
-  problems.Expect(optimizer.beta2() >= 0 && optimizer.beta2() < 1,
-                  "optimizer.beta2", "a number in [0, 1)", optimizer.beta2());
-  problems.Expect(PositiveFinite(optimizer.eps()), "optimizer.eps",
-                  "a finite number > 0", optimizer.eps());
-  problems.Expect(NotNegativeFinite(optimizer.weight_decay()),
-                  "optimizer.weight_decay", "a finite number >= 0",
-                  optimizer.weight_decay());
-  problems.Expect(NotNegativeFinite(optimizer.clip_norm()),
-                  "optimizer.clip_norm", "a finite number >= 0 (0: none)",
-                  optimizer.clip_norm());
-
-  problems.Expect(optimizer.momentum() >= 0 && optimizer.momentum() < 1,
-                  "optimizer.momentum", "a number in [0, 1)",
-                  optimizer.momentum());
-  problems.Expect(!optimizer.nesterov() || optimizer.momentum() > 0,
-                  "optimizer.nesterov", "false without optimizer.momentum",
-                  "true");
-
-  const auto& schedule = config.schedule();
-  problems.ExpectOneOf("schedule.form", schedule.form(), {"warmup-cosine-v1"});
-  problems.Expect(
-      schedule.warmup() < config.run().steps(), "schedule.warmup",
-      absl::StrCat("less than run.steps (", config.run().steps(), ")"),
-      absl::StrCat(schedule.warmup()));
-  problems.Expect(
-      schedule.horizon() == 0 || (schedule.horizon() > schedule.warmup() &&
-                                  schedule.horizon() <= uint64_t{1} << 53),
-      "schedule.horizon",
-      absl::StrCat("0 (run.steps) or more than schedule.warmup (",
-                   schedule.warmup(), "), at most 2^53"),
-      absl::StrCat(schedule.horizon()));
-  problems.Expect(
-      schedule.final_fraction() >= 0 && schedule.final_fraction() <= 1,
-      "schedule.final_fraction", "a number in [0, 1]",
-      schedule.final_fraction());
+  CheckModel(config, &problems);
+  CheckData(config, &problems);
+  CheckOptimizer(config.optimizer(), &problems);
+  CheckSchedule(config, &problems);
 
   const auto& precision = config.precision();
   problems.ExpectOneOf("precision.mode", precision.mode(),
@@ -152,7 +253,7 @@ absl::Status Validate(const TrainerConfig& config) {
                   precision.min_scale());
 
   const auto& run = config.run();
-  problems.ExpectRange("run.steps", run.steps(), 1, uint64_t{1} << 53);
+  problems.ExpectRange("run.steps", run.steps(), 1, kMaxUnits);
   problems.ExpectRange("run.threads", run.threads(), 0, 1024);
   problems.ExpectOneOf("run.device", run.device(), {"cpu", "cuda"});
   problems.ExpectAtLeastOne("run.save_every", run.save_every());

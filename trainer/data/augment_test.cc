@@ -43,7 +43,7 @@ std::vector<float> Fill(const Dataset& data, const std::vector<uint64_t>& ids,
   return images;
 }
 
-TEST(Shift2Flip, AgreesWithReleasedVectors) {
+TEST(Shift2FlipV1, AgreesWithReleasedVectors) {
   for (const auto& row : ReadVectors("shift2-flip-v1")) {
     Shift2Flip change = DrawShift2Flip(std::stoull(row[0]), std::stoull(row[1]),
                                        std::stoull(row[2]));

@@ -49,6 +49,7 @@ TEST(Sampler, C11_EpochsEndIsTheNextEpochsStart) {
   EXPECT_EQ(sampler.NextBatch().offset, 0u);
 }
 
+// Rules: DATA-3
 TEST(Sampler, C12_LaterEpochsFollowThePermutationOfTheirEpoch) {
   Sampler sampler = Make(1000, 10, 42);
   for (uint64_t step : {0u, 150u, 250u, 299u}) {
@@ -78,6 +79,7 @@ TEST(Sampler, C11_SoughtAnywhereEqualsTrainedUpToThere) {
   }
 }
 
+// Rules: DATA-1
 TEST(Sampler, DropsTheTailThatFillsNoBatch) {
   Sampler sampler = Make(1003, 10);
   EXPECT_EQ(sampler.batches_per_epoch(), 100u);
@@ -130,6 +132,7 @@ TEST(Sampler, RefusesSizesOutOfRange) {
   }
 }
 
+// Rules: DATA-1
 TEST(Sampler, RefusesACursorBetweenBatchesAndKeepsItsOwn) {
   Sampler sampler = Make(100, 10);
   ASSERT_TRUE(sampler.SeekTo(570).ok());

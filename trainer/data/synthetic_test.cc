@@ -19,7 +19,7 @@ Dataset Make(int64_t size, uint64_t seed, Split split) {
   return MakeSynthetic(options);
 }
 
-TEST(Synthetic, AgreesWithReleasedVectors) {
+TEST(SyntheticV1, AgreesWithReleasedVectors) {
   for (const auto& row : ReadVectors("synthetic-v1")) {
     Dataset data = Make(std::stoll(row[2]), std::stoull(row[0]),
                         static_cast<Split>(std::stoi(row[1])));

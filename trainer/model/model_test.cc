@@ -85,6 +85,7 @@ TEST_P(EveryModel, DropoutAndStatisticsAreOnWhileTrainingOnly) {
 INSTANTIATE_TEST_SUITE_P(Models, EveryModel,
                          testing::Values("convnet", "mlp", "resnet18"));
 
+// Rules: TEN-4
 TEST(ResNet18, HasTorchvisionsNamesAndSize) {
   ModelOptions options;
   options.kind = "resnet18";

@@ -147,6 +147,7 @@ TEST(Optimizer, C22_LoadTakesTheFilesOptionsNotItsOwn) {
   EXPECT_EQ(group.weight_decay, 0.125);
 }
 
+// Rules: LOAD-3
 TEST(Optimizer, C21_LoadRefusesOtherNamesShapesAndMissingMomentsByName) {
   const NamedTensor p = Parameter("p", {2});
   auto optimizer = MakeOne({p});

@@ -179,6 +179,19 @@ TEST(Adverse, C27_CheckpointFolderWithoutManifestIsPassedOver) {
               HasSubstr("Passed over step-000000000030"));
 }
 
+// Rules: LOAD-5
+TEST(Adverse, LevelOfTheResumeIsSaidWithItsReason) {
+  const std::string folder = RunAsOfStep("fp16", 20);
+  TrainerResult result = RunTrainer(SmallRunFlags(folder, "fp16", {}));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("Resume level BITWISE: same kernels"));
+  const std::string other = RunAsOfStep("fp16", 20);
+  result = RunTrainer(SmallRunFlags(other, "fp16", {"--threads=2"}));
+  EXPECT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("Resume level SAME_ORDER: "));
+  EXPECT_THAT(result.output, HasSubstr("threads 1 -> 2"));
+}
+
 TEST(Adverse, C26_AllDamagedIsRefusedAndNothingIsLost) {
   const std::string folder = RunAsOfStep("fp16", 30, /*checkpoints=*/3);
   for (uint64_t step : {10, 20, 30}) {
@@ -223,6 +236,7 @@ TEST(Adverse, C15_AnotherBatchSizeOrPrecisionIsRefusedByField) {
   }
 }
 
+// Rules: CONF-1 CONF-2
 TEST(Adverse, C22_ChangeThatIsAllowedIsSaidAndRecorded) {
   const std::string folder = RunAsOfStep("fp16", 20);
   const TrainerResult result =

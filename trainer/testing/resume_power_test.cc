@@ -240,6 +240,7 @@ void ExpectRefused(const std::vector<Removal>& removals) {
   }
 }
 
+// Rules: LOAD-2
 TEST(ResumePower, ItemThatIsMissingIsRefusedByName) {
   ExpectRefused({
       {"scaler.scale", [](v1::Checkpoint* c) { c->clear_scaler(); }},
@@ -281,6 +282,7 @@ TEST(ResumePower, ItemThatIsMissingIsRefusedByName) {
 
 // A file may say honestly that it leaves an item out. Then it is no file to
 // train on from.
+// Rules: LOAD-2
 TEST(ResumePower, ItemThatIsOmittedIsRefusedByName) {
   using namespace vocabulary::v1;
   ExpectRefused({

@@ -86,7 +86,8 @@ std::string Describe(const GradScalerState& s) {
   return absl::StrCat("scale ", Bits(s.scale), " tracker ", s.growth_tracker,
                       " interval ", s.growth_interval, " growth ",
                       Bits(s.growth_factor), " backoff ",
-                      Bits(s.backoff_factor), " minimum ", Bits(s.min_scale));
+                      Bits(s.backoff_factor), " minimum ", Bits(s.min_scale),
+                      " ", s.arithmetic);
 }
 
 std::string Describe(const SamplerState& s) {

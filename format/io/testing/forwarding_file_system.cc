@@ -27,6 +27,9 @@ class ForwardingFile : public File {
     if (!status.ok()) return status;
     return target_->WriteAt(offset, data, allowed);
   }
+  void StartWriting(uint64_t offset, uint64_t size) override {
+    target_->StartWriting(offset, size);
+  }
   absl::Status Truncate(uint64_t size) override {
     absl::Status status = owner_->Before({"Truncate", path_, "", 0, nullptr});
     if (!status.ok()) return status;
@@ -122,6 +125,12 @@ absl::Status ForwardingFileSystem::Rename(const std::string& from,
                                           const std::string& to) {
   absl::Status status = Before({"Rename", from, to, 0, nullptr});
   return status.ok() ? target_->Rename(from, to) : status;
+}
+
+absl::Status ForwardingFileSystem::Link(const std::string& from,
+                                        const std::string& to) {
+  absl::Status status = Before({"Link", from, to, 0, nullptr});
+  return status.ok() ? target_->Link(from, to) : status;
 }
 
 absl::Status ForwardingFileSystem::Unlink(const std::string& path) {

@@ -32,7 +32,7 @@ class ForwardingFileSystem : public FileSystem {
     absl::string_view name;
     // The file's or folder's path; for a rename the one from which.
     std::string path;
-    // Where a rename goes; empty otherwise.
+    // Where a rename or link goes; empty otherwise.
     std::string to;
     // Bytes to read or write; 0 otherwise.
     size_t size = 0;
@@ -59,6 +59,7 @@ class ForwardingFileSystem : public FileSystem {
   absl::Status RenameNoReplace(const std::string& from,
                                const std::string& to) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status Link(const std::string& from, const std::string& to) override;
   absl::Status Unlink(const std::string& path) override;
   absl::Status RemoveFolder(const std::string& path) override;
   absl::StatusOr<FileInfo> Stat(const std::string& path) override;

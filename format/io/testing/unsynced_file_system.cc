@@ -189,7 +189,7 @@ std::vector<UnsyncedFileSystem::Fate> UnsyncedFileSystem::FatesOf(
 }
 
 uint64_t UnsyncedFileSystem::ForEachCrashState(
-    const std::function<void(UnsyncedFileSystem*)>& visit) const {
+    const std::function<bool(UnsyncedFileSystem*)>& visit) const {
   std::vector<size_t> choice(pending_.size(), 0);
   for (uint64_t states = 1;; ++states) {
     UnsyncedFileSystem survived;
@@ -199,7 +199,7 @@ uint64_t UnsyncedFileSystem::ForEachCrashState(
       Apply(pending_[i], FatesOf(pending_[i])[choice[i]], &survived.durable_);
     }
     survived.live_ = survived.durable_;
-    visit(&survived);
+    if (!visit(&survived)) return states;
     // The next combination, as an odometer counts.
     size_t digit = 0;
     while (digit < choice.size() &&
@@ -321,6 +321,25 @@ absl::Status UnsyncedFileSystem::RenameNoReplace(const std::string& from,
 absl::Status UnsyncedFileSystem::Rename(const std::string& from,
                                         const std::string& to) {
   return Move(from, to, /*replace=*/true);
+}
+
+absl::Status UnsyncedFileSystem::Link(const std::string& from,
+                                      const std::string& to) {
+  absl::StatusOr<Located> source = LocateExisting(from, "link");
+  if (!source.ok()) return source.status();
+  if (live_[source->node].kind != FileKind::kRegular) {
+    return IoError(EPERM, "link", from);
+  }
+  absl::StatusOr<Located> target = Locate(to, "link to");
+  if (!target.ok()) return target.status();
+  if (target->node != 0) return IoError(EEXIST, "link to", to);
+  Change change;
+  change.kind = Change::kLink;
+  change.node = source->node;
+  change.folder = target->folder;
+  change.name = target->name;
+  Do(std::move(change));
+  return absl::OkStatus();
 }
 
 absl::Status UnsyncedFileSystem::Unlink(const std::string& path) {

@@ -12,6 +12,7 @@
 //   files.SetAfterChange([&] {
 //     states += files.ForEachCrashState([](UnsyncedFileSystem* survived) {
 //       ... what a new process finds ...
+//       return true;
 //     });
 //   });
 //   ... save ...
@@ -51,10 +52,11 @@ class UnsyncedFileSystem : public FileSystem {
   size_t pending() const { return pending_.size(); }
 
   // Calls `visit` with a file system for each state that may be there after a
-  // power failure now: everything in it is durable, nothing locked. Returns how
-  // many there were. The number grows as 2 to 4 to the power of pending().
+  // power failure now, until it returns false: everything in it is durable,
+  // nothing locked. Returns how many calls there were. The number grows as 2 to
+  // 4 to the power of pending().
   uint64_t ForEachCrashState(
-      const std::function<void(UnsyncedFileSystem* survived)>& visit) const;
+      const std::function<bool(UnsyncedFileSystem* survived)>& visit) const;
 
   absl::StatusOr<std::unique_ptr<File>> OpenForReading(
       const std::string& path) override;
@@ -69,6 +71,7 @@ class UnsyncedFileSystem : public FileSystem {
   absl::Status RenameNoReplace(const std::string& from,
                                const std::string& to) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status Link(const std::string& from, const std::string& to) override;
   absl::Status Unlink(const std::string& path) override;
   absl::Status RemoveFolder(const std::string& path) override;
   absl::StatusOr<FileInfo> Stat(const std::string& path) override;

@@ -29,6 +29,7 @@ class UnsyncedFileSystemTest : public ::testing::Test {
       } else {
         found.insert(*ReadSmallFile(survived, path, 1000));
       }
+      return true;
     });
     return found;
   }
@@ -36,7 +37,8 @@ class UnsyncedFileSystemTest : public ::testing::Test {
     auto file = files_.CreateExclusive(path, 0644);
     ASSERT_TRUE(file.ok()) << file.status();
     ASSERT_TRUE(WriteAll(file->get(), 0, text).ok());
-    if (sync) ASSERT_TRUE((*file)->SyncData().ok());
+    if (!sync) return;
+    ASSERT_TRUE((*file)->SyncData().ok());
   }
 
   UnsyncedFileSystem files_;
@@ -80,6 +82,7 @@ TEST_F(UnsyncedFileSystemTest, RenamesAreOneStep) {
     ++states;
     EXPECT_EQ(survived->LinkStat("/a").ok(),
               *ReadSmallFile(survived, "/b", 10) == "old");
+    return true;
   });
   EXPECT_EQ(states, 2);
 }
@@ -91,7 +94,10 @@ TEST_F(UnsyncedFileSystemTest, ChangesAreReportedAndCounted) {
   EXPECT_EQ(changes, 3);
   ASSERT_TRUE(files_.Unlink("/a").ok());
   EXPECT_EQ(changes, 4);
-  EXPECT_EQ(files_.ForEachCrashState([](UnsyncedFileSystem*) {}), 4u);
+  EXPECT_EQ(files_.ForEachCrashState([](UnsyncedFileSystem*) { return true; }),
+            4u);
+  EXPECT_EQ(files_.ForEachCrashState([](UnsyncedFileSystem*) { return false; }),
+            1u);
 }
 
 TEST_F(UnsyncedFileSystemTest, BehavesLikeTheRealOne) {

@@ -1,0 +1,194 @@
+"""The real trainer continues every released checkpoint as it was recorded.
+
+To the last bit where the kernels are the record's (equal kernel probe); on other
+kernels by what does not depend on them, and the loss within a tolerance. Each
+line of the output says which.
+"""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+import continuation as c
+
+RELEASED = 'spec/vectors/released/v1'
+# A copy of it, made at the start: the files here are symbolic links, which
+# readers of checkpoints refuse.
+CORPUS = os.path.join(os.environ.get('TEST_TMPDIR', '/tmp'), 'corpus')
+REFUSED = 'refused-optimizer-steps-disagree'
+
+
+def entries():
+    return sorted(name for name in os.listdir(CORPUS)
+                  if os.path.isdir(os.path.join(CORPUS, name)) and not name.startswith('refused-'))
+
+
+def checkpoint_of(name):
+    folder = os.path.join(CORPUS, name)
+    return os.path.join(folder, c.checkpoints(folder)[0])
+
+
+def record_of(name, capability, threads):
+    return c.Record.read(os.path.join(
+        CORPUS, name, '%s-threads-%d%s' % (capability, threads, c.RECORD_SUFFIX)))
+
+
+class CorpusTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        shutil.copytree(RELEASED, CORPUS)
+        cls.work = tempfile.mkdtemp(dir=os.environ.get('TEST_TMPDIR'))
+        cls.runs = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.work)
+        shutil.rmtree(CORPUS)
+
+    def run_of(self, name, capability):
+        """Record and last checkpoint of a continuation with one thread, made once."""
+        if (name, capability) not in self.runs:
+            self.runs[name, capability] = c.continue_from(
+                checkpoint_of(name), os.path.join(self.work, name + '-' + capability), 1,
+                capability)
+        return self.runs[name, capability]
+
+    # Another order within the step gives other losses, rates or scales.
+    # Rules: STEP-1
+    def test_C37_every_released_checkpoint_goes_on_as_recorded(self):
+        self.assertGreaterEqual(len(entries()), 8)
+        for name in entries():
+            precision = c.describe(checkpoint_of(name))['environment.autocast_dtype']
+            for capability in c.CAPABILITIES:
+                with self.subTest(entry=name, capability=capability):
+                    reason = c.missing_instructions(capability)
+                    if reason:
+                        print('%s, %s: not run, %s' % (name, capability, reason))
+                        continue
+                    found, _ = self.run_of(name, capability)
+                    self.expect_recorded(name, capability, precision, found)
+
+    def expect_recorded(self, name, capability, precision, found):
+        record = record_of(name, capability, 1)
+        self.assertEqual(len(record.rows), c.STEPS)
+        self.assertEqual(found.threads, 1)
+        if found.kernel_probe == record.kernel_probe:
+            print('%s, %s: the record\'s kernels, every bit compared' % (name, capability))
+            self.assertEqual(c.differences(record, found), [])
+        else:
+            tolerance = c.LOSS_TOLERANCE[precision]
+            print('%s, %s: other kernels, losses compared within %g' %
+                  (name, capability, tolerance))
+            self.assertEqual(c.differences(record, found, tolerance), [])
+
+    def test_kernels_of_a_narrower_instruction_set_are_told_apart_and_go_on_alike(self):
+        name = 'adamw-fp16-after-overflow'
+        found, _ = c.continue_from(checkpoint_of(name), os.path.join(self.work, 'narrow'), 1,
+                                   'default', {'ONEDNN_MAX_CPU_ISA': 'SSE41'})
+        self.expect_recorded(name, 'default', 'fp16', found)
+
+    def test_record_of_another_entry_is_another_run(self):
+        names = entries()
+        for name, other in zip(names, names[1:] + names[:1]):
+            precision = c.describe(checkpoint_of(name))['environment.autocast_dtype']
+            a, b = record_of(name, 'default', 1), record_of(other, 'default', 1)
+            self.assertNotEqual(c.differences(a, b), [], name)
+            self.assertNotEqual(c.differences(a, b, c.LOSS_TOLERANCE[precision]), [], name)
+
+    def test_one_changed_bit_of_any_column_is_seen(self):
+        record = record_of('adamw-fp16-mid-epoch', 'default', 1)
+        for column in c.COLUMNS:
+            changed = record_of('adamw-fp16-mid-epoch', 'default', 1)
+            value = changed.rows[-1][column]
+            changed.rows[-1][column] = value[:-1] + ('1' if value[-1] == '0' else '0')
+            self.assertEqual(len(c.differences(record, changed)), 1, column)
+            self.assertEqual(len(c.differences(record, changed, 0.02)), int(column in c.EXACT),
+                             column)
+        changed = record_of('adamw-fp16-mid-epoch', 'default', 1)
+        changed.rows[-1]['loss'] = '40a00000'  # 5
+        self.assertEqual(len(c.differences(record, changed, 0.02)), 1)
+        changed.rows[-1]['loss'] = '7fc00000'  # not a number
+        self.assertEqual(len(c.differences(record, changed, 0.02)), 1)
+        changed = record_of('adamw-fp16-mid-epoch', 'default', 1)
+        changed.rows.pop()
+        self.assertEqual(len(c.differences(record, changed, 0.02)), 1)
+
+    def test_other_kernels_differ_in_bits_and_agree_within_the_tolerance(self):
+        differ = 0
+        for name in entries():
+            precision = c.describe(checkpoint_of(name))['environment.autocast_dtype']
+            a, b = record_of(name, 'default', 1), record_of(name, 'avx2', 1)
+            self.assertNotEqual(a.kernel_probe, b.kernel_probe)
+            self.assertEqual(c.differences(a, b, c.LOSS_TOLERANCE[precision]), [], name)
+            differ += c.differences(a, b) != []
+        self.assertGreater(differ, 0, 'the probe told kernels apart that never differ')
+
+    def test_checkpoints_are_where_their_names_say(self):
+        for name in entries():
+            facts = c.describe(checkpoint_of(name))
+            step = int(facts['step'])
+            batch = int(facts['sampler.cursor']) // int(facts['config.data.batch_size'])
+            per_epoch = (int(facts['config.data.train_limit']) //
+                         int(facts['config.data.batch_size']))
+            kind, precision = name.split('-')[:2]
+            with self.subTest(name):
+                self.assertEqual(facts['format.major'], '1')
+                self.assertEqual(batch, step)
+                self.assertEqual(facts['optimizer.kind'], kind)
+                self.assertEqual(facts['environment.autocast_dtype'], precision)
+                self.assertEqual(batch % per_epoch == 0, 'epoch-boundary' in name)
+                self.assertEqual(facts['schedule.position'] == '0', 'nothing-applied' in name)
+                self.assertEqual(facts['presence.optim.moments'],
+                                 'EMPTY' if 'nothing-applied' in name else
+                                 'NOT_APPLICABLE' if 'without-momentum' in name else 'SAVED')
+                self.assertEqual(facts['attempt'], '2' if 'resumed' in name else '1')
+                if 'after-overflow' in name:
+                    self.assertEqual(facts['scaler.growth_tracker'], '0')
+                    self.assertLess(int(facts['schedule.position']), step)
+
+    def test_every_algorithm_id_is_in_the_file_and_has_a_specification_and_vectors(self):
+        with open('spec/ALGORITHMS.md', encoding='utf-8') as file:
+            specified = [line[3:].strip() for line in file if line.startswith('## ')]
+        vectors = os.listdir('spec/vectors/algorithms')
+
+        def check(facts):
+            augment = facts['config.data.augment'] == 'true'
+            scaled = facts['config.precision.scaler'] == 'true'
+            found = {key: facts.get(key) for key in [
+                'sampler.algorithm', 'sampler.stream_algorithm', 'sampler.augmentation',
+                'model.initialisation', 'optimizer.arithmetic', 'schedule.form',
+                'scaler.arithmetic']}
+            self.assertEqual(found, {
+                'sampler.algorithm': 'feistel-v1',
+                'sampler.stream_algorithm': 'philox4x32-10',
+                'sampler.augmentation': 'shift2-flip-v1' if augment else '',
+                'model.initialisation': 'torch-default-v1',
+                'optimizer.arithmetic': 'torch-single-tensor-v1',
+                'schedule.form': 'warmup-cosine-v1',
+                'scaler.arithmetic': 'grad-scaler-v1' if scaled else None,
+            })
+            # The data set's id follows from the name in the configuration.
+            self.assertEqual(facts['config.data.name'], 'synthetic')
+            for algorithm in [a for a in found.values() if a] + ['synthetic-v1']:
+                self.assertIn(algorithm, specified)
+                self.assertIn(algorithm + '.txt', vectors)
+
+        for name in entries():
+            with self.subTest(name):
+                check(c.describe(checkpoint_of(name)))
+        # And in what the trainer of today writes.
+        _, written = self.run_of('adamw-fp16-mid-epoch', 'default')
+        check(c.describe(written))
+
+    def test_file_that_a_migration_must_refuse_is_readable_and_its_counters_disagree(self):
+        steps = c.describe(checkpoint_of(REFUSED))['optimizer.steps'].split(',')
+        self.assertEqual(len(steps), 2, steps)
+        for name in entries():
+            steps = c.describe(checkpoint_of(name))['optimizer.steps'].split(',')
+            self.assertEqual(len(steps), 1, name)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,72 @@
+#include "trainer/testee/holding_file_system.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+
+namespace reprise {
+namespace {
+
+namespace v1 = conformance::v1;
+
+// What the store's operations are recognised by (format/run_layout.h).
+constexpr absl::string_view kManifest = "/manifest.ckpt";
+constexpr absl::string_view kTemporaryStep = "/.tmp-step-";
+constexpr absl::string_view kTrash = "/.trash-";
+constexpr absl::string_view kStep = "/step-";
+constexpr absl::string_view kLatest = "/latest";
+
+// More than an envelope, less than any manifest with tensors.
+constexpr size_t kLargeWrite = 1024;
+
+}  // namespace
+
+HoldingFileSystem::HoldingFileSystem(FileSystem* target,
+                                     std::function<void(v1::Point)> reached)
+    : ForwardingFileSystem(target), reached_(std::move(reached)) {}
+
+absl::Status HoldingFileSystem::Before(const Operation& op) {
+  if (absl::StrContains(op.path, kTemporaryStep) &&
+      absl::EndsWith(op.path, kManifest)) {
+    BeforeTemporaryManifest(op);
+  } else if (op.name == "RenameNoReplace" &&
+             absl::StrContains(op.path, kTemporaryStep)) {
+    reached_(v1::S4);
+    renamed_ = true;
+  } else if (op.name == "SyncFolder" && renamed_) {
+    reached_(v1::S5);
+    renamed_ = false;
+  } else if (op.name == "Rename" && absl::EndsWith(op.to, kLatest)) {
+    reached_(v1::S6);
+  } else if (op.name == "RenameNoReplace" && absl::StrContains(op.to, kTrash)) {
+    reached_(v1::S7);
+  } else if (op.name == "Unlink" && absl::StrContains(op.path, kTrash)) {
+    reached_(v1::S8);
+  } else if (op.name == "ReadAt" && absl::StrContains(op.path, kStep) &&
+             absl::EndsWith(op.path, kManifest)) {
+    reached_(v1::LOAD);
+  }
+  return absl::OkStatus();
+}
+
+void HoldingFileSystem::BeforeTemporaryManifest(const Operation& op) {
+  if (op.name == "CreateExclusive") {
+    opened_ = true;
+    halved_ = cut_ = false;
+  } else if (op.name == "WriteAt") {
+    if (opened_) reached_(v1::S1);
+    if (halved_) reached_(v1::S2);
+    opened_ = halved_ = false;
+    // The write that holds the tensors is cut in two: the store goes on with
+    // the other half, before which half of the bytes are there.
+    if (op.size >= kLargeWrite && !cut_) {
+      *op.allowed = op.size / 2;
+      halved_ = cut_ = true;
+    }
+  } else if (op.name == "SyncData") {
+    reached_(v1::S3);
+  }
+}
+
+}  // namespace reprise

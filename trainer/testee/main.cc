@@ -1,0 +1,168 @@
+// The reference trainer as a testee of the conformance protocol:
+//
+//   testee describe --out=FILE
+//   testee run --request=FILE
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "conformance/protocol/event_log.h"
+#include "conformance/protocol/messages.h"
+#include "format/refusal.h"
+#include "format/v1/items.h"
+#include "trainer/session.h"
+#include "trainer/testee/holding_file_system.h"
+#include "trainer/testee/testee_observer.h"
+#include "trainer/version.h"
+
+namespace reprise {
+namespace {
+
+namespace v1 = conformance::v1;
+
+conformance::Description Describe() {
+  conformance::Description d;
+  d.set_protocol(std::string(conformance::kProtocolVersion));
+  d.set_name("reprise reference trainer");
+  d.set_version(kTrainerVersion);
+  for (const char* workload : {"mlp", "convnet", "resnet18"}) {
+    d.add_workloads(workload);
+  }
+  for (const char* feature :
+       {"inject_overflow", "scaler", "precision", "moves"}) {
+    d.add_features(feature);
+  }
+  d.set_determinism(v1::EXACT);
+  for (v1::Point point : {v1::P0, v1::P1, v1::P2, v1::P3, v1::P4, v1::P5,
+                          v1::P6, v1::S1, v1::S2, v1::S3, v1::S4, v1::S5,
+                          v1::S6, v1::S7, v1::S8, v1::LOAD, v1::EVALUATION}) {
+    d.add_hold_points(point);
+  }
+  for (const char* channel :
+       {"step", "ids", "lr", "loss", "scale", "skipped", "grad_norm",
+        "update_norm", "update_norms", "applied", "samples", "epoch", "rng",
+        "parameters"}) {
+    d.add_channels(channel);
+  }
+  for (Item item : ItemsOfV1()) {
+    if (item != Item::RNG_CUDA && item != Item::RNG_DATA &&
+        item != Item::CONFIG && item != Item::ENVIRONMENT &&
+        item != Item::MODE) {
+      d.add_digests(item);
+    }
+  }
+  auto lacks = [&d](Item item, const char* reason) {
+    v1::NotApplicable* entry = d.add_not_applicable();
+    entry->set_item(item);
+    entry->set_reason(reason);
+  };
+  lacks(Item::ACCUM_GRADS, "no accumulation yet");
+  lacks(Item::ACCUM_COUNT, "no accumulation yet");
+  lacks(Item::EMA_WEIGHTS, "no average of weights in the loop yet");
+  lacks(Item::BEST, "no best mark yet");
+  lacks(Item::EARLY_STOP, "no early stop yet");
+  return d;
+}
+
+// A small bed in which every state matters: dropout, batch norm, clipping that
+// bites, a scale that moves, a rate that changes every step.
+ExplicitFields Bed(const conformance::RunRequest& request) {
+  const std::string workload =
+      request.workload().empty() ? "mlp" : request.workload();
+  ExplicitFields given = {
+      {"data.name", "synthetic"},
+      {"data.train_limit", "200"},
+      {"data.test_limit", "50"},
+      {"data.batch_size", "10"},
+      {"data.synthetic_size", "12"},
+      {"model.kind", workload},
+      {"model.hidden", "24"},
+      {"model.dropout", "0.25"},
+      {"precision.scaler", "true"},
+      {"precision.init_scale", "1048576"},
+      {"precision.growth_interval", "5"},
+      {"run.eval_every", "20"},
+      {"run.threads", "1"},
+      {"run.steps", "60"},
+      {"run.save_every", "10"},
+      {"schedule.warmup", "5"},
+  };
+  if (workload == "resnet18") {
+    given["data.synthetic_size"] = "32";
+    given["data.train_limit"] = "40";
+    given["data.test_limit"] = "4";
+    given["data.batch_size"] = "2";
+  }
+  if (request.has_seed()) given["run.seed"] = absl::StrCat(request.seed());
+  if (request.has_steps()) given["run.steps"] = absl::StrCat(request.steps());
+  if (request.has_save_every()) {
+    given["run.save_every"] = absl::StrCat(request.save_every());
+  }
+  if (!request.precision().empty()) {
+    given["precision.mode"] = request.precision();
+  }
+  for (const v1::Setting& setting : request.settings()) {
+    given[setting.name()] = setting.value();
+  }
+  return given;
+}
+
+int Fail(ExitCode code, const absl::Status& status) {
+  std::fprintf(stderr, "testee: %s: %s\n", TextOf(code).c_str(),
+               std::string(status.message()).c_str());
+  return code;
+}
+
+int Run(const std::string& file) {
+  auto request = conformance::ReadRequest(file);
+  if (!request.ok()) return Fail(ExitCode::EXIT_BAD_REQUEST, request.status());
+  if (auto s = conformance::CheckRequest(Describe(), *request); !s.ok()) {
+    return Fail(ExitCodeFor(s), s);
+  }
+  auto events = conformance::EventWriter::Open(request->events());
+  if (!events.ok()) return Fail(ExitCode::EXIT_BAD_REQUEST, events.status());
+
+  CommandLine line;
+  line.run_dir = request->run_folder();
+  line.given = Bed(*request);
+  SessionHooks hooks;
+  if (request->resume() == v1::RunRequest::NEVER) {
+    hooks.resume = SessionHooks::Resume::kNever;
+  } else if (request->resume() == v1::RunRequest::REQUIRED) {
+    hooks.resume = SessionHooks::Resume::kRequired;
+  }
+  TesteeObserver observer(*request, *std::move(events));
+  HoldingFileSystem files(FileSystem::Real(), [&observer](v1::Point point) {
+    observer.Reached(point);
+  });
+  hooks.observer = &observer;
+  hooks.file_system = &files;
+  return RunSession(line, hooks);
+}
+
+int Main(int argc, char** argv) {
+  const absl::string_view verb = argc > 1 ? argv[1] : "";
+  const absl::string_view flag = argc == 3 ? argv[2] : "";
+  if (verb == "describe" && absl::StartsWith(flag, "--out=")) {
+    const absl::Status status =
+        conformance::WriteDescription(std::string(flag.substr(6)), Describe());
+    return status.ok() ? ExitCode::EXIT_DONE
+                       : Fail(ExitCode::EXIT_BAD_REQUEST, status);
+  }
+  if (verb == "run" && absl::StartsWith(flag, "--request=")) {
+    return Run(std::string(flag.substr(10)));
+  }
+  std::fprintf(stderr,
+               "usage: testee describe --out=FILE | testee run "
+               "--request=FILE\n");
+  return ExitCode::EXIT_USAGE;
+}
+
+}  // namespace
+}  // namespace reprise
+
+int main(int argc, char** argv) { return reprise::Main(argc, argv); }

@@ -1,0 +1,58 @@
+// TesteeObserver: tells a conformance harness what the trainer does, and holds
+// it where the request says.
+#ifndef REPRISE_TRAINER_TESTEE_TESTEE_OBSERVER_H_
+#define REPRISE_TRAINER_TESTEE_TESTEE_OBSERVER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "conformance/protocol/event_log.h"
+#include "reprise/conformance/proto/v1/protocol.pb.h"
+#include "trainer/train_observer.h"
+
+namespace reprise {
+
+// Events are written in the order in which things happen. Ends the process with
+// exit code 12 when the events file cannot be written: a testee that is not
+// heard is none. Not thread-safe.
+class TesteeObserver : public TrainObserver {
+ public:
+  TesteeObserver(conformance::RunRequest request,
+                 std::unique_ptr<conformance::EventWriter> events);
+
+  void OnStart(const Snapshot& state, const LoadedCheckpoint* from) override;
+  void At(StepPoint point, uint64_t step, TrainState* state) override;
+  void OnStep(const StepEvent& event) override;
+  void OnEvaluation(const EvaluationEvent& event) override;
+  void OnSaveBegin(const Snapshot& state) override;
+  void OnSaveEnd(const Snapshot& state,
+                 const absl::StatusOr<std::string>& digest) override;
+  void OnEnd(uint64_t attempted, bool finished) override;
+
+  // Blocks for ever when the request holds `point` of the step in progress.
+  void Reached(conformance::v1::Point point);
+
+ private:
+  void Write(const conformance::Event& event);
+  void WriteState(conformance::v1::StateEvent::Moment moment,
+                  const Snapshot& state);
+  void InjectOverflow(TrainState* state) const;
+  void RememberParameters(const TrainState& state);
+  void MeasureUpdate(const TrainState& state);
+
+  const conformance::RunRequest request_;
+  const std::unique_ptr<conformance::EventWriter> events_;
+  // Attempted step in progress, from 1; of a save: the step saved.
+  uint64_t step_ = 0;
+  std::string newest_;
+  // Of the step in progress.
+  conformance::v1::StepEvent extra_;
+  std::vector<at::Tensor> before_update_;
+};
+
+}  // namespace reprise
+
+#endif  // REPRISE_TRAINER_TESTEE_TESTEE_OBSERVER_H_
