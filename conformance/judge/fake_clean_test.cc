@@ -89,7 +89,7 @@ int CountAlarms(const std::vector<std::string>& workloads, int runs, bool noisy,
     FakeDriver driver(evidence.request, nullptr,
                       noisy ? std::optional<uint64_t>(random()) : std::nullopt,
                       quiet);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < (noisy ? 3 : 2); ++i) {
       evidence.baselines.push_back(driver.Run({}));
     }
     int inconclusive = 0;

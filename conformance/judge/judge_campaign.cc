@@ -190,6 +190,7 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
 
 v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
+  if (one.record.not_run()) return Plain(v1::SKIP, one.record.reason());
   if (one.attempts.size() < 2) {
     return Plain(v1::NOT_RUN, one.record.reason());
   }
@@ -235,7 +236,8 @@ void DemandCompleteness(const CaseFiles& one, v1::Verdict* verdict) {
                                            : one.record.reason()));
 }
 
-// A row for each honesty probe. A testee that fails one can prove nothing.
+// A row for each honesty probe, and for controls that there are not. A testee
+// that fails one can prove nothing.
 void AddProbes(const CampaignFiles& files, v1::Report* report) {
   std::vector<std::string> failed;
   for (const v1::ProbeRecord& probe : files.record.probes()) {
@@ -261,6 +263,19 @@ void AddProbes(const CampaignFiles& files, v1::Report* report) {
     *result.mutable_verdict() =
         probe.passed() ? Plain(v1::PASS, "answered as the protocol asks")
                        : Plain(v1::FAIL, probe.detail());
+  }
+  const bool controlled = std::any_of(
+      files.cases.begin(), files.cases.end(),
+      [](const CaseFiles& one) { return !one.plan.control().empty(); });
+  if (!controlled &&
+      files.record.describe().outcome() == v1::OUTCOME_FINISHED) {
+    v1::CaseResult& result = *report->add_results();
+    result.set_profile("honesty");
+    result.set_case_name("controls");
+    *result.mutable_verdict() = Plain(
+        v1::SKIP,
+        "no checkpoint was edited on purpose, so that it was not measured "
+        "whether the loss of each item would have shown (--perturb, --drop)");
   }
   if (files.record.probes().empty() &&
       files.record.describe().outcome() == v1::OUTCOME_FINISHED) {
@@ -324,6 +339,7 @@ Evidence EvidenceForCase(const CampaignFiles& files, const CaseFiles& subject) {
     }
     if (other.plan.repeats().empty() || other.attempts.empty()) continue;
     if (!other.plan.control().empty()) {
+      if (other.record.not_run() || !other.record.complete()) continue;
       if (other.plan.repeats() == subject.plan.name() &&
           other.attempts.back().record.outcome() !=
               v1::OUTCOME_CHECKPOINT_REJECTED) {

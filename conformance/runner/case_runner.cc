@@ -300,6 +300,15 @@ CaseResult CaseRunner::RunFork(
   }
   if (status.ok()) status = place->CopyRunFolderFrom(*fork->second.place);
   if (status.ok() && edit) status = edit(place->run_folder());
+  if (edit && absl::IsNotFound(status)) {
+    // There is nothing to lose, so there is nothing to show.
+    result.record.set_name(plan.name());
+    result.record.set_profile(plan.profile());
+    result.record.set_not_run(true);
+    result.record.set_reason(std::string(status.message()));
+    place->Remove();
+    return result;
+  }
   if (status.ok()) {
     status = RunAttempts(plan, geometry, fork->second.next_attempt, place.get(),
                          /*keep_fork=*/false, &result);
