@@ -324,17 +324,7 @@ absl::StatusOr<Snapshot> CheckpointReader::ReadAll(
   if (!status.ok()) return status;
   Snapshot snapshot = manifest_.snapshot;
   // From here on with data.
-  snapshot.parameters.clear();
-  snapshot.buffers.clear();
-  snapshot.masters.clear();
-  snapshot.gradients.clear();
-  snapshot.ema_weights.clear();
-  snapshot.user_tensors.clear();
-  if (snapshot.optimizer.has_value()) {
-    for (ParameterState& state : snapshot.optimizer->states) {
-      state.moments.clear();
-    }
-  }
+  ClearTensors(&snapshot);
   TensorPlacer placer(&snapshot);
   for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
     const TableEntry& entry = manifest_.tensors[i];
@@ -371,10 +361,10 @@ absl::Status CheckpointReader::Verify(int threads) const {
   Job job;
   job.keep = false;
   absl::Status status = ReadAndCheck(&job, threads);
-  return status.ok() ? CheckOtherFiles() : status;
+  return status.ok() ? VerifyAllButTensors() : status;
 }
 
-absl::Status CheckpointReader::CheckOtherFiles() const {
+absl::Status CheckpointReader::VerifyAllButTensors() const {
   std::set<std::string> known = {kManifestName};
   for (uint32_t s = 0; s < manifest_.shards.size(); ++s) {
     known.insert(ShardName(manifest_.shards[s]));
