@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "conformance/judge/curves.h"
 
 namespace reprise::conformance {
@@ -72,7 +73,7 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
   const double found = ScaleOf(comparison.attempt().Find(step));
   const double expected = ScaleOf(comparison.Reference(step));
   const std::string values =
-      absl::StrCat("the scale is ", found, ", ", expected, " expected");
+      absl::StrFormat("the scale is %.10g, %.10g expected", found, expected);
   if (step == comparison.first()) {
     const double initial =
         baseline.steps.empty() ? 0 : ScaleOf(&baseline.steps[0]);

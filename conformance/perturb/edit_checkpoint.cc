@@ -258,8 +258,11 @@ Tensor WritableCopy(const Tensor& tensor, uint8_t** bytes) {
                            owner->data())
           : Tensor::Strided(tensor.name(), tensor.dtype(), tensor.shape(),
                             tensor.strides(), owner, owner->data());
+  // Tied tensors stay tied: copies of one storage are of one storage.
   if (tensor.storage().has_value()) {
     copy.SetStorage(tensor.storage()->id, tensor.storage()->offset);
+  } else if (tensor.num_bytes() > 0) {
+    copy.SetStorage(reinterpret_cast<uint64_t>(tensor.data()), 0);
   }
   return copy;
 }

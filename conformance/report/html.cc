@@ -84,8 +84,9 @@ class Page {
         Escape(report_.testee_version()), "</p><h1>");
     const std::map<std::string, int> lost = LostNames(report_);
     if (passed) {
-      Put("<b>Pass.</b> A run that is killed here and resumed is the run that "
-          "was never killed.");
+      Put("<b>Pass.</b> Wherever it was killed here, the resumed run is the "
+          "run "
+          "that was never killed.");
     } else if (!lost.empty()) {
       Put("<b>Fail.</b> ",
           lost.size() == 1 ? "Something is" : "Some things are",
@@ -95,7 +96,14 @@ class Page {
           "be decided.");
     }
     Put("</h1><p>", Plural(resumes, "resume"), " judged, ",
-        Plural(records, "record"), " compared with uninterrupted runs.</p>");
+        Plural(records, "record"), " compared with uninterrupted runs.");
+    const int skipped = CountOutcomes(report_)[v1::SKIP];
+    if (skipped > 0) {
+      Put(" ", Plural(skipped, "case"), " left out: the trainer lacks what ",
+          skipped == 1 ? "it needs" : "they need",
+          ", or the number of kills was used up.");
+    }
+    Put("</p>");
     if (!lost.empty()) {
       Put("<ul class=\"lost\">");
       for (const auto& [name, cases] : lost) {

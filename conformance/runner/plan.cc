@@ -575,7 +575,8 @@ std::vector<CasePlan> PlanBaselines(const Description& description,
   };
   add("baseline-1", "the uninterrupted run");
   add("baseline-2", "the uninterrupted run once more");
-  if (description.determinism() != v1::EXACT) {
+  if (description.determinism() == v1::ROUNDING ||
+      description.determinism() == v1::LOOSE) {
     add("baseline-3", "the uninterrupted run a third time");
   }
   if (profile.name() == "default") {

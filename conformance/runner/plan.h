@@ -48,8 +48,8 @@ std::vector<v1::ProfilePlan> PlanProfiles(const Description& description,
 void PlaceOverflows(const v1::Geometry& geometry, v1::ProfilePlan* overflow);
 
 // "baseline-1", "baseline-2" with the same seed, and "baseline-3" for a testee
-// that is not EXACT: pairs of its runs differ by different amounts. The default
-// profile also has "baseline-other-seed".
+// that says ROUNDING or LOOSE: pairs of its runs differ by different amounts.
+// The default profile also has "baseline-other-seed".
 std::vector<v1::CasePlan> PlanBaselines(const Description& description,
                                         const v1::ProfilePlan& profile);
 
