@@ -11,6 +11,7 @@
 #include "format/refusal.h"
 #include "format/testing/full_snapshot.h"
 #include "format/testing/fuzz_driver.h"
+#include "format/v1/wire_scan.h"
 
 namespace reprise {
 namespace {
@@ -64,6 +65,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (rules.ok()) reprise::Check(reprise::Full(), *rules);
   if (reprise::DecodeEnvelope(bytes, size).ok()) {
     bytes.remove_prefix(reprise::kEnvelopeSize);
+  }
+  // protobuf complains aloud about what is no text.
+  if (!reprise::ScanWire(bytes, reprise::checkpoint::v2::Manifest::descriptor(),
+                         reprise::UnknownFields::kAllow, {1 << 17, 1 << 25, 8})
+           .ok()) {
+    return 0;
   }
   const std::string manifest =
       reprise::EditedManifestV2(std::string(bytes), [](auto*) {});
