@@ -116,6 +116,27 @@ TEST(MigrateFault, MIG_1_FailedOperationLeavesNothingAndTheNextTrySucceeds) {
   std::cout << "failed migrations checked: " << failed << std::endl;
 }
 
+TEST(MigrateFault, C30_WhatMayNotBeReadIsNamedAndRejected) {
+  int failed = 0;
+  for (int n = 0; n < kMany; ++n) {
+    UnsyncedFileSystem memory;
+    MakeRun(&memory);
+    FaultInjectingFileSystem faulty(&memory);
+    faulty.FailOperation(n, EACCES);
+    MigrateRunOptions options = Options(&faulty);
+    options.dry_run = true;
+    const absl::Status status = MigrateRun(kRun, options).status();
+    if (!faulty.injected()) break;
+    // A claim that cannot be looked at is no claim.
+    if (status.ok()) continue;
+    ++failed;
+    EXPECT_EQ(RefusalOf(status), Refusal::IO) << status;
+    EXPECT_EQ(ExitCodeFor(status), ExitCode::EXIT_CHECKPOINT_REJECTED);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("/data"));
+  }
+  EXPECT_GT(failed, 15);
+}
+
 TEST(MigrateFault, MIG_1_DeviceThatIsGoneForGoodLeavesWhatTheNextTryUses) {
   int left_behind = 0;
   for (int n = 0; n < kMany; ++n) {

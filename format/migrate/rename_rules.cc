@@ -107,7 +107,8 @@ absl::StatusOr<std::map<std::string, std::string>> RenameRules::Apply(
     if (used[i]) continue;
     return Bad(rules_[i].line, rules_[i].text,
                absl::StrCat("renames nothing: none of the ", names.size(),
-                            " names has it, or earlier rules take them all"));
+                            " names (", names.empty() ? "" : names.front(),
+                            ", ...) has it, or earlier rules take them all"));
   }
   return renamed;
 }
