@@ -19,7 +19,10 @@ class Evaluator {
  public:
   Evaluator(const Dataset* test, at::Device device, at::ScalarType autocast,
             TrainObserver* observer)
-      : test_(test), device_(device), autocast_(autocast), observer_(observer) {}
+      : test_(test),
+        device_(device),
+        autocast_(autocast),
+        observer_(observer) {}
 
   // The result at the state's boundary; nullopt when a stop request came in
   // between. In either case the model holds its own weights again, to the bit,

@@ -24,15 +24,17 @@ ABSL_FLAG(std::string, run_dir, "runs/default",
 ABSL_FLAG(bool, fresh, false,
           "start again from step 0; what the run folder holds is moved to its "
           "abandoned/ folder, never deleted.");
-ABSL_FLAG(std::string, resume, "newest",
-          "what to go on from: newest (fresh where there is none), required "
-          "(newest; an error where there is none), never (an error where there "
-          "is one), a step of the run folder, or a checkpoint folder. What lies "
-          "beyond moves to abandoned/.");
-ABSL_FLAG(std::string, init_from, "",
-          "a checkpoint folder: begin another run with its weights alone. Not a "
-          "resume: optimizer, schedule, data position and random numbers begin "
-          "anew.");
+ABSL_FLAG(
+    std::string, resume, "newest",
+    "what to go on from: newest (fresh where there is none), required "
+    "(newest; an error where there is none), never (an error where there "
+    "is one), a step of the run folder, or a checkpoint folder. What lies "
+    "beyond moves to abandoned/.");
+ABSL_FLAG(
+    std::string, init_from, "",
+    "a checkpoint folder: begin another run with its weights alone. Not a "
+    "resume: optimizer, schedule, data position and random numbers begin "
+    "anew.");
 ABSL_FLAG(bool, take_foreign_lock, false,
           "where the run folder's file system has no flock: also take over a "
           "lock that a process of another host or container left. Only after "

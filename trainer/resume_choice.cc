@@ -27,8 +27,8 @@ absl::StatusOr<ResumeChoice> Newest(const std::string& resume,
   if (!newest.ok()) return newest.status();
   ResumeChoice choice;
   for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
-    choice.notices.push_back(absl::StrCat("Passed over ", entry.name, ": ",
-                                          entry.reason.message()));
+    choice.notices.push_back(
+        absl::StrCat("Passed over ", entry.name, ": ", entry.reason.message()));
   }
   choice.from = std::move(newest->checkpoint);
   if (resume == "required" && !choice.from.has_value()) {
@@ -57,10 +57,11 @@ absl::StatusOr<ResumeChoice> Named(const std::string& path,
   auto there = store->List();
   if (!there.ok()) return there.status();
   if (!there->empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--resume=", path, ": expected a run folder without checkpoints, found ",
-        there->size(), " in ", store->run_folder(),
-        "; name another --run_dir, or one of its own steps"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--resume=", path,
+                     ": expected a run folder without checkpoints, found ",
+                     there->size(), " in ", store->run_folder(),
+                     "; name another --run_dir, or one of its own steps"));
   }
   return choice;
 }

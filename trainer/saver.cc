@@ -51,7 +51,9 @@ absl::Status Saver::Save(const TrainState& state, bool wait) {
     if (auto s = parts_.metrics->Sync(); !s.ok()) return s;
     Snapshot snapshot = Capture(state);
     not_finite_ = MarkNotFinite(&snapshot);
-    const bool behind = parts_.config->background() && !wait;
+    // The run ends with one that is not finite: it is on the disk before.
+    const bool behind =
+        parts_.config->background() && !wait && not_finite_.empty();
     if (auto s = behind ? SaveBehind(snapshot) : SaveNow(snapshot); !s.ok()) {
       return s;
     }

@@ -45,9 +45,8 @@ void Select(const trainer::v1::TrainerConfig& config, const Schedule& schedule,
   const std::string& name = config.best().metric();
   const bool higher = HigherIsBetter(name);
   const double value = value_of(name);
-  if (!std::isnan(value) &&
-      (!state->best.has_value() ||
-       Gain(higher, value, state->best->value) > 0)) {
+  if (!std::isnan(value) && (!state->best.has_value() ||
+                             Gain(higher, value, state->best->value) > 0)) {
     state->best = BestState{name, higher, value, event->step};
   }
   if (state->best.has_value()) event->best = state->best->value;

@@ -2,8 +2,9 @@
 
 // From flags to the loop:
 //
-//   flags -> configuration -> device -> lock the run folder -> the checkpoint to
-//   go on from (or a fresh start) -> build -> restore -> TrainLoop -> exit code
+//   flags -> configuration -> device -> lock the run folder -> the checkpoint
+//   to go on from (or a fresh start) -> build -> restore -> TrainLoop -> exit
+//   code
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
@@ -104,8 +105,8 @@ absl::Status ApplyChanges(const TrainerConfig& config,
     for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
         group.base_lr = given.lr() * group.lr_scale;
-        group.lr = group.base_lr *
-                   schedule.Fraction(state->schedule_position, state->schedule_state);
+        group.lr = group.base_lr * schedule.Fraction(state->schedule_position,
+                                                     state->schedule_state);
       } else if (change.path == "optimizer.beta1") {
         group.beta1 = given.beta1();
       } else if (change.path == "optimizer.beta2") {
@@ -265,8 +266,8 @@ ExitCode Session::Choose() {
     if (!next.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, next.status());
     fresh_attempt_ = *next;
     auto moved = store_->AbandonAll(
-        fresh_attempt_, {kMetricsFile, kSupersededMetricsFile, kWitnessFolder,
-                         kLossCurveFile});
+        fresh_attempt_,
+        {kMetricsFile, kSupersededMetricsFile, kWitnessFolder, kLossCurveFile});
     if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
     if (!moved->empty()) {
       absl::PrintF(
@@ -277,7 +278,8 @@ ExitCode Session::Choose() {
   }
   auto choice =
       ChooseCheckpoint(line_.resume, store_.get(), hooks_.file_system);
-  if (!choice.ok()) return Report(ExitCodeFor(choice.status()), choice.status());
+  if (!choice.ok())
+    return Report(ExitCodeFor(choice.status()), choice.status());
   choice_ = *std::move(choice);
   for (const std::string& notice : choice_.notices) {
     absl::PrintF("%s\n", notice);
@@ -353,8 +355,8 @@ ExitCode Session::Build() {
 
 ExitCode Session::Restore() {
   const LoadedCheckpoint& from = *choice_.from;
-  if (auto s = RestoreState(from.snapshot, *schedule_, run_.fingerprint,
-                            &*state_);
+  if (auto s =
+          RestoreState(from.snapshot, *schedule_, run_.fingerprint, &*state_);
       !s.ok()) {
     return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from.path));
   }
@@ -372,10 +374,9 @@ ExitCode Session::Restore() {
     absl::PrintF(
         "Not in a checkpoint of version 1, taken from the configuration or "
         "begun anew: %s\n",
-        absl::StrJoin(run_.accepted_missing, ", ",
-                      [](std::string* out, Item item) {
-                        out->append(TextOf(item));
-                      }));
+        absl::StrJoin(
+            run_.accepted_missing, ", ",
+            [](std::string* out, Item item) { out->append(TextOf(item)); }));
   }
   const ResumePromise promise =
       PromiseFor(*from.snapshot.environment, run_.environment);
@@ -433,13 +434,12 @@ ExitCode Session::Train() {
   ahead.seed = config_.run().seed();
   if (config_.data().augment()) ahead.augment = Augment::kShift2FlipV1;
   DataLoader loader(&*train_, *state_->sampler, ahead);
-  Saver::Parts saving{&config_.save(), &*schedule_, run_,
-                      store_.get(),    &*metrics,   &progress,
-                      observer_,       &budget,     std::nullopt,
-                      ""};
-  TrainLoop::Parts parts{&config_,     &*train_,   device_, &loader,
+  Saver::Parts saving{&config_.save(), &*schedule_, run_,      store_.get(),
+                      &*metrics,       &progress,   observer_, &budget,
+                      std::nullopt,    ""};
+  TrainLoop::Parts parts{&config_,     &*train_,     device_,    &loader,
                          &*schedule_,  run_.attempt, &evaluator, nullptr,
-                         &*metrics,    &progress,  observer_, &budget,
+                         &*metrics,    &progress,    observer_,  &budget,
                          std::nullopt, std::nullopt};
   if (choice_.from.has_value()) {
     const Snapshot& snapshot = choice_.from->snapshot;
@@ -506,10 +506,10 @@ ExitCode Session::Train() {
       return ExitCode::EXIT_DONE;
     }
     case TrainOutcome::End::kStopped:
-      absl::PrintF("Stopped by %s at step %d; start again to go on\n",
-                   StopRequest::Requested() ? StopRequest::Name()
-                                            : "run.max_seconds",
-                   state_->attempted);
+      absl::PrintF(
+          "Stopped by %s at step %d; start again to go on\n",
+          StopRequest::Requested() ? StopRequest::Name() : "run.max_seconds",
+          state_->attempted);
       return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
       return Report(ExitCode::EXIT_SAVE_FAILED, outcome.error);

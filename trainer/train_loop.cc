@@ -188,7 +188,8 @@ absl::Status TrainLoop::FinishStep() {
 
 void TrainLoop::ApplySchedule() {
   state_.optimizer->ApplySchedule(
-      parts_.schedule->Fraction(state_.schedule_position, state_.schedule_state),
+      parts_.schedule->Fraction(state_.schedule_position,
+                                state_.schedule_state),
       parts_.schedule->Momentum(state_.schedule_position));
 }
 

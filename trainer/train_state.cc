@@ -19,8 +19,8 @@ absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
                                       const Dataset& train) {
   RunLength length;
   length.steps = config.run().steps();
-  length.samples = length.steps * config.accumulation().steps() *
-                   config.data().batch_size();
+  length.samples =
+      length.steps * config.accumulation().steps() * config.data().batch_size();
   const uint64_t epoch = std::max<int64_t>(1, train.size);
   length.epochs = length.samples / epoch + (length.samples % epoch != 0);
   return ScheduleFromConfig(config.schedule(), length);
@@ -131,8 +131,8 @@ absl::StatusOr<TrainState> MakeTrainState(
         config.ema().ramp() == "none" ? "" : config.ema().ramp());
   }
   if (config.best().patience() > 0) {
-    state.early_stop = EarlyStopState{config.best().patience(),
-                                      config.best().min_delta(), 0, {}};
+    state.early_stop = EarlyStopState{
+        config.best().patience(), config.best().min_delta(), 0, {}};
   }
 
   if (config.precision().scaler()) {

@@ -39,8 +39,7 @@ TEST(NotFinite, NamesWeightsMomentsAveragesAndScale) {
 TEST(NotFinite, MarkIsAValueOfTheCheckpoint) {
   Snapshot snapshot = FullSnapshot(60);
   snapshot.user.clear();
-  snapshot.parameters[0] =
-      FloatTensor("embed.weight", {1}, {std::nanf("")});
+  snapshot.parameters[0] = FloatTensor("embed.weight", {1}, {std::nanf("")});
   MarkNotFinite(&snapshot);
   ASSERT_EQ(snapshot.user.size(), 1u);
   EXPECT_EQ(snapshot.user[0].name, "trainer.not_finite");
@@ -51,8 +50,8 @@ TEST(NotFinite, MarkIsAValueOfTheCheckpoint) {
 // A scaled gradient that overflowed is what the scaler is there for.
 TEST(NotFinite, GradientsDoNotCount) {
   Snapshot snapshot = FullSnapshotInStep(60, 2);
-  snapshot.gradients[0] = FloatTensor(
-      "fc.bias", {1}, {std::numeric_limits<float>::infinity()});
+  snapshot.gradients[0] =
+      FloatTensor("fc.bias", {1}, {std::numeric_limits<float>::infinity()});
   EXPECT_EQ(NotFinite(snapshot), "");
 }
 

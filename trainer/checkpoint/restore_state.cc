@@ -212,15 +212,18 @@ absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
   if (auto s = AsMismatch(schedule.CheckSame(sched)); !s.ok()) return s;
   const uint64_t applied = AppliedSteps(snapshot);
   if (applied > snapshot.step) {
-    return Mismatch(snapshot.counters.has_value() ? "counters.applied"
-                                                  : "sched.position",
-                    absl::StrCat("expected at most the ", snapshot.step,
-                                 " attempted steps, found ", applied));
+    return Mismatch(
+        snapshot.counters.has_value() ? "counters.applied" : "sched.position",
+        absl::StrCat("expected at most the ", snapshot.step,
+                     " attempted steps, found ", applied));
   }
   // Between micro-steps the cursor is ahead of the boundary.
   const uint64_t expected =
-      snapshot.micro_step() > 0 ? sched.position : schedule.PositionOf({applied, snapshot.step, state->sampler->cursor(),
-                           state->sampler->epoch()});
+      snapshot.micro_step() > 0
+          ? sched.position
+          : schedule.PositionOf({applied, snapshot.step,
+                                 state->sampler->cursor(),
+                                 state->sampler->epoch()});
   if (sched.position != expected) {
     return Mismatch(
         "sched.position",

@@ -66,9 +66,8 @@ class TrainStateCodec : public testing::Test {
       ++state->applied;
       ++state->schedule_position;
       for (Optimizer::Group& group : state->optimizer->groups()) {
-        group.lr =
-            group.base_lr * schedule().Fraction(state->schedule_position,
-                                                state->schedule_state);
+        group.lr = group.base_lr * schedule().Fraction(state->schedule_position,
+                                                       state->schedule_state);
       }
       state->sampler->Advance();
     }

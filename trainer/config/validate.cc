@@ -227,12 +227,11 @@ void CheckStepOptions(const TrainerConfig& config, Problems* problems) {
   problems->ExpectRange("accumulation.steps", micro_steps, 1, 65536);
   problems->ExpectOneOf("save.when_busy", config.save().when_busy(),
                         {"wait", "skip"});
-  problems->Expect(config.save().at_micro() < micro_steps ||
-                       config.save().at_micro() == 0,
-                   "save.at_micro",
-                   absl::StrCat("less than accumulation.steps (", micro_steps,
-                                "), or 0"),
-                   absl::StrCat(config.save().at_micro()));
+  problems->Expect(
+      config.save().at_micro() < micro_steps || config.save().at_micro() == 0,
+      "save.at_micro",
+      absl::StrCat("less than accumulation.steps (", micro_steps, "), or 0"),
+      absl::StrCat(config.save().at_micro()));
   const std::string& metric = config.best().metric();
   problems->ExpectOneOf("best.metric", metric,
                         {"accuracy", "loss", "ema/accuracy", "ema/loss"});

@@ -109,12 +109,10 @@ class Frame {
 
 void AppendAxes(const Frame& frame, std::string* svg) {
   absl::StrAppendFormat(
-      svg,
-      "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#444\"/>\n",
+      svg, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#444\"/>\n",
       kLeft, kTop, kHeight - kBottom, kWidth - kRight);
   for (int i = 0; i <= kTicks; ++i) {
-    const double loss =
-        frame.low() + (frame.high() - frame.low()) * i / kTicks;
+    const double loss = frame.low() + (frame.high() - frame.low()) * i / kTicks;
     absl::StrAppendFormat(svg,
                           "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">"
                           "%.4g</text>\n",
@@ -165,9 +163,9 @@ std::string LossCurveSvg(const std::vector<MetricsEvent>& events) {
     const Attempt& attempt = curves.attempts[i];
     if (attempt.points.empty()) continue;
     if (i > 0) AppendJoin(frame, attempt, &svg);
-    absl::StrAppendFormat(
-        &svg, "<polyline fill=\"none\" stroke=\"%s\" points=\"",
-        kColours[i % std::size(kColours)]);
+    absl::StrAppendFormat(&svg,
+                          "<polyline fill=\"none\" stroke=\"%s\" points=\"",
+                          kColours[i % std::size(kColours)]);
     for (const Point& p : Thinned(attempt.points, each)) {
       absl::StrAppendFormat(&svg, "%.1f,%.1f ", frame.X(p.step),
                             frame.Y(p.loss));
@@ -183,7 +181,8 @@ std::string LossCurveSvg(const std::vector<MetricsEvent>& events) {
 }
 
 absl::Status WriteLossCurve(const std::string& run_folder) {
-  const auto events = ReadMetricsFile(absl::StrCat(run_folder, "/", kMetricsFile));
+  const auto events =
+      ReadMetricsFile(absl::StrCat(run_folder, "/", kMetricsFile));
   if (!events.ok()) return events.status();
   const std::string path = absl::StrCat(run_folder, "/", kLossCurveFile);
   const std::string temporary = path + ".tmp";

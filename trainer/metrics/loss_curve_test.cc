@@ -36,9 +36,9 @@ TEST(LossCurve, ShowsALineAnAttemptAndWhereTheyJoin) {
   EvaluationEvent evaluation;
   evaluation.step = 2;
   evaluation.loss = 1.5;
-  const std::string svg = LossCurveSvg({Step(1, 1, 2), Step(1, 2, 1.5),
-                                        evaluation, Step(2, 3, 1.2),
-                                        Step(3, 4, 1)});
+  const std::string svg =
+      LossCurveSvg({Step(1, 1, 2), Step(1, 2, 1.5), evaluation, Step(2, 3, 1.2),
+                    Step(3, 4, 1)});
   EXPECT_EQ(Count(svg, "<polyline"), 3);
   EXPECT_EQ(Count(svg, "class=\"join\""), 2);
   EXPECT_EQ(Count(svg, "<circle"), 1);

@@ -52,9 +52,8 @@ absl::Status Ema::Load(const EmaState& state,
     for (const NamedTensor& average : averages_) {
       const auto found = by_name.find(average.name);
       if (found == by_name.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("ema.weights: the checkpoint has no average of ",
-                         average.name));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "ema.weights: the checkpoint has no average of ", average.name));
       }
       if (auto s = CopyInto(*found->second, average.tensor); !s.ok()) {
         return absl::InvalidArgumentError(

@@ -17,7 +17,8 @@ std::vector<NamedTensor> Parameters(double value) {
 
 std::vector<Tensor> Views(const std::vector<NamedTensor>& tensors) {
   std::vector<Tensor> views;
-  for (const NamedTensor& t : tensors) views.push_back(ViewOf(t.name, t.tensor));
+  for (const NamedTensor& t : tensors)
+    views.push_back(ViewOf(t.name, t.tensor));
   return views;
 }
 
@@ -48,8 +49,8 @@ TEST(Ema, GoesOnBitForBitFromItsState) {
   EXPECT_EQ(resumed.updates(), 5u);
   EXPECT_EQ(resumed.NextDecay(), whole.NextDecay());
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(at::equal(resumed.averages()[i].tensor,
-                          whole.averages()[i].tensor));
+    EXPECT_TRUE(
+        at::equal(resumed.averages()[i].tensor, whole.averages()[i].tensor));
   }
 }
 

@@ -117,10 +117,14 @@ ExplicitFields Bed(const conformance::RunRequest& request) {
   }
   if (workload == "gpt") {
     // Two names of one tensor, and text.
-    for (const auto& [name, value] : ExplicitFields{
-             {"model.layers", "2"}, {"model.heads", "2"}, {"model.hidden", "16"},
-             {"data.name", "text"}, {"data.sequence_length", "16"},
-             {"data.augment", "false"}, {"data.tail", "span"}}) {
+    for (const auto& [name, value] :
+         ExplicitFields{{"model.layers", "2"},
+                        {"model.heads", "2"},
+                        {"model.hidden", "16"},
+                        {"data.name", "text"},
+                        {"data.sequence_length", "16"},
+                        {"data.augment", "false"},
+                        {"data.tail", "span"}}) {
       given[name] = value;
     }
   }

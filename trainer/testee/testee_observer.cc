@@ -220,7 +220,9 @@ void TesteeObserver::OnEnd(uint64_t attempted, bool finished) {
   Write(event);
 }
 
-void TesteeObserver::ReachedInStore(v1::Point point) { Reached(point, saving_); }
+void TesteeObserver::ReachedInStore(v1::Point point) {
+  Reached(point, saving_);
+}
 
 void TesteeObserver::Reached(v1::Point point, const Place& place) {
   for (const v1::HoldAt& hold : request_.hold_at()) {

@@ -32,27 +32,19 @@ constexpr int kRounds = 10;
 
 using Family = std::tuple<std::string, std::string, std::string>;
 
-std::vector<std::string> Flags(const std::string& folder, const Family& family) {
+std::vector<std::string> Flags(const std::string& folder,
+                               const Family& family) {
   const auto& [model, precision, optimizer] = family;
   std::vector<std::string> flags = {
-      absl::StrCat("--steps=", kSteps),
-      "--save_every=3",
-      "--set=run.eval_every=4",
-      "--set=schedule.warmup=2",
-      "--set=precision.scaler=true",
-      "--set=precision.growth_interval=2",
-      "--set=accumulation.steps=2",
-      "--set=save.at_micro=1",
-      "--set=save.background=true",
-      "--set=ema.decay=0.9",
-      "--set=best.metric=ema/loss",
-      "--set=best.patience=100",
-      "--set=data.workers=2",
-      "--set=data.batch_size=4",
-      "--set=data.train_limit=50",
-      "--set=data.test_limit=8",
-      "--set=model.kind=" + model,
-      "--set=optimizer.kind=" + optimizer,
+      absl::StrCat("--steps=", kSteps), "--save_every=3",
+      "--set=run.eval_every=4",         "--set=schedule.warmup=2",
+      "--set=precision.scaler=true",    "--set=precision.growth_interval=2",
+      "--set=accumulation.steps=2",     "--set=save.at_micro=1",
+      "--set=save.background=true",     "--set=ema.decay=0.9",
+      "--set=best.metric=ema/loss",     "--set=best.patience=100",
+      "--set=data.workers=2",           "--set=data.batch_size=4",
+      "--set=data.train_limit=50",      "--set=data.test_limit=8",
+      "--set=model.kind=" + model,      "--set=optimizer.kind=" + optimizer,
   };
   if (model == "gpt") {
     for (const char* flag :
@@ -111,9 +103,8 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values("fp32", "bf16", "fp16"),
                        ::testing::Values("adamw", "adam", "sgd")),
     [](const auto& info) {
-      return absl::StrCat(std::get<0>(info.param), "_",
-                          std::get<1>(info.param), "_",
-                          std::get<2>(info.param));
+      return absl::StrCat(std::get<0>(info.param), "_", std::get<1>(info.param),
+                          "_", std::get<2>(info.param));
     });
 
 }  // namespace

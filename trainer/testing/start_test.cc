@@ -273,16 +273,15 @@ TEST(Start, LossOfTheNextStepIsHeldToTheWitness) {
   const auto loss = ReadNextLoss(whole, name, checkpoint->manifest_digest);
   ASSERT_TRUE(loss.has_value());
   const std::string folder = RunAsOfStep("fp16", 30);
-  ASSERT_TRUE(WriteNextLoss(folder, name,
-                            {checkpoint->manifest_digest, 31, *loss})
-                  .ok());
+  ASSERT_TRUE(
+      WriteNextLoss(folder, name, {checkpoint->manifest_digest, 31, *loss})
+          .ok());
   EXPECT_EQ(Train(folder).exit, TrainerExit::WithCode(0));
   const std::string other = RunAsOfStep("fp16", 30);
-  ASSERT_TRUE(
-      WriteNextLoss(other, name,
-                    {checkpoint->manifest_digest, 31,
-                     std::nextafter(*loss, 0.0f)})
-          .ok());
+  ASSERT_TRUE(WriteNextLoss(other, name,
+                            {checkpoint->manifest_digest, 31,
+                             std::nextafter(*loss, 0.0f)})
+                  .ok());
   const TrainerResult result = Train(other);
   EXPECT_EQ(result.exit, TrainerExit::WithCode(11)) << result.output;
   EXPECT_THAT(result.output, HasSubstr("witness: step 31 had loss"));
@@ -297,9 +296,9 @@ TEST(Start, PrunedCheckpointsTakeTheirWitnessWithThem) {
 
 TEST(Start, EarlyStopEndsTheRunAndStaysEnded) {
   const std::string folder = FreshFolder("early");
-  const std::vector<std::string> flags = {
-      "--set=run.eval_every=5", "--set=best.patience=2",
-      "--set=best.min_delta=0.9"};
+  const std::vector<std::string> flags = {"--set=run.eval_every=5",
+                                          "--set=best.patience=2",
+                                          "--set=best.min_delta=0.9"};
   TrainerResult result = Train(folder, flags);
   ASSERT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
   EXPECT_THAT(result.output, HasSubstr("Finished early: 15 steps"));
