@@ -234,7 +234,7 @@ TEST(SetField, UnknownGroupNamesTheNearestAndAll) {
   EXPECT_EQ(ErrorOf(status),
             "configuration has no group \"optimiser\"; did you mean "
             "\"optimizer\"? Valid: model, data, optimizer, schedule, "
-            "precision, run");
+            "precision, run, ema, accumulation, save, best");
   EXPECT_FALSE(SetField(&config, "", "1").ok());
   EXPECT_FALSE(SetField(&config, "lr", "1").ok());
 }
