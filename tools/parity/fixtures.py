@@ -301,6 +301,50 @@ def model(name, build, batch, shape, classes, text=False):
                           f"batch {batch}, seed 7, one thread"], lines)
 
 
+class SmallMlp(nn.Module):
+    """The trainer's mlp of 4 x 4 images, 8 wide, without dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(16, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.fc2 = nn.Linear(8, 8)
+        self.fc3 = nn.Linear(8, 10)
+
+    def forward(self, images):
+        x = torch.relu(self.norm(self.fc1(images.flatten(1)).float()))
+        return self.fc3(torch.relu(self.fc2(x))).float()
+
+
+def continuation():
+    """A training dict of Python's own, in the middle of a run in fp16, and the losses that follow."""
+    torch.manual_seed(11)
+    net = SmallMlp()
+    parameters = list(net.parameters())
+    optimizer = torch.optim.AdamW([
+        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": 0.1},
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}], lr=0.01)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.5)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20, growth_interval=4)
+    losses = []
+    for step in range(12):
+        if step == 7:
+            state = {"model": net.state_dict(), "optimizer": optimizer.state_dict(),
+                     "scheduler": scheduler.state_dict(), "scaler": scaler.state_dict(), "step": step}
+            torch.save(state, OUT / "continue_from_python.pt")
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = nn.functional.cross_entropy(net(fixed([8, 1, 4, 4], seed=step + 1)), torch.arange(8))
+        before = scaler.get_scale()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        if scaler.get_scale() >= before:
+            scheduler.step()
+        losses.append(f"{step + 1} {f32(loss.item())} {f32(scaler.get_scale())}")
+    write("continue_from_python.txt", ["step, loss, scale after it; continue_from_python.pt is before step 8"], losses)
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
@@ -309,6 +353,7 @@ def main():
     optimizers(rows)
     schedule()
     schedules()
+    continuation()
     model("convnet", ConvNet, 4, [1, 28, 28], 10)
     model("resnet18", lambda: ResNet18(1000), 2, [3, 64, 64], 1000)
     model("gpt", lambda: Gpt(256, 32, 2, 4, 16), 4, [16], 256, text=True)
