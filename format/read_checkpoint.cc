@@ -1,3 +1,5 @@
+#include "format/read_checkpoint.h"
+
 #include <errno.h>
 
 #include <memory>
@@ -5,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "format/checkpoint_store.h"
 #include "format/io/io_error.h"
 #include "format/manifest_file.h"
 #include "format/refusal.h"
@@ -126,19 +127,34 @@ absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& given_path,
   return checkpoint;
 }
 
-absl::Status VerifyCheckpoint(const std::string& given_path,
-                              FileSystem* file_system, int threads) {
+absl::Status VerifyCheckpoint(const std::string& path, FileSystem* file_system,
+                              int threads) {
+  FindDamageOptions options;
+  options.threads = threads;
+  const std::vector<absl::Status> damage =
+      FindDamage(path, options, file_system);
+  return damage.empty() ? absl::OkStatus() : damage.front();
+}
+
+std::vector<absl::Status> FindDamage(const std::string& given_path,
+                                     const FindDamageOptions& options,
+                                     FileSystem* file_system) {
   const std::string path = WithoutTrailingSlashes(given_path);
   absl::StatusOr<ManifestFile> file = ReadManifestOf(path, file_system);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) return {file.status()};
   if (file->envelope.major == kV1Major) {
-    return ReadCheckpoint(path, file_system, threads).status();
+    // One digest covers everything.
+    absl::Status status =
+        ReadCheckpoint(path, file_system, options.threads).status();
+    if (status.ok()) return {};
+    return {status};
   }
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
       CheckpointReader::OpenShards(path, *std::move(file), file_system);
-  if (!reader.ok()) return reader.status();
+  if (!reader.ok()) return {reader.status()};
   absl::Status status = CheckName(path, (*reader)->manifest().snapshot);
-  return status.ok() ? (*reader)->Verify(threads) : status;
+  if (!status.ok()) return {status};
+  return (*reader)->FindDamage(options.threads, options.progress);
 }
 
 }  // namespace reprise
