@@ -9,6 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "format/io/io_error.h"
 #include "format/manifest_file.h"
+#include "format/migrate/in_memory_v2.h"
+#include "format/migrate/unknown_v1.h"
+#include "format/migrate/v1_to_v2.h"
 #include "format/refusal.h"
 #include "format/run_layout.h"
 #include "format/v1/codec.h"
@@ -73,12 +76,43 @@ absl::StatusOr<ManifestFile> ReadManifestOf(const std::string& path,
   return file;
 }
 
+// Whether what an older version wrote is handed out as the newest has it.
+enum class Form { kNewest, kAsStored };
+
+absl::StatusOr<LoadedCheckpoint> AsNewest(Snapshot v1, const V1Source& source,
+                                          int threads) {
+  absl::StatusOr<Snapshot> v2 = MigrateV1ToV2(v1, source);
+  if (!v2.ok()) return v2.status();
+  SaveV2Options options;
+  options.threads = threads;
+  absl::StatusOr<InMemoryV2> in_memory = ToV2InMemory(*std::move(v2), options);
+  if (!in_memory.ok()) return in_memory.status();
+  absl::StatusOr<Snapshot> read = in_memory->Read();
+  if (!read.ok()) return read.status();
+  LoadedCheckpoint checkpoint;
+  checkpoint.value_digest = in_memory->value_digest;
+  checkpoint.snapshot = *std::move(read);
+  return checkpoint;
+}
+
 absl::StatusOr<LoadedCheckpoint> ReadV1(const std::string& path,
-                                        ManifestFile file) {
+                                        ManifestFile file, Form form,
+                                        int threads) {
+  V1Source source;
+  source.manifest_digest = file.envelope.manifest_digest;
+  if (form == Form::kNewest) {
+    source.unknown = UnknownContentOfV1(file.manifest, file.envelope.minor);
+  }
+  const std::string where = JoinPath(path, kManifestName);
   absl::StatusOr<Snapshot> snapshot =
       DecodeV1(std::move(file.manifest), file.envelope.minor);
-  if (!snapshot.ok()) {
-    return Annotate(snapshot.status(), JoinPath(path, kManifestName));
+  if (!snapshot.ok()) return Annotate(snapshot.status(), where);
+  if (form == Form::kNewest) {
+    absl::StatusOr<LoadedCheckpoint> migrated =
+        AsNewest(*std::move(snapshot), source, threads);
+    if (migrated.ok()) return migrated;
+    return Annotate(migrated.status(),
+                    absl::StrCat(where, ": reading version 1 as version 2"));
   }
   LoadedCheckpoint checkpoint;
   checkpoint.snapshot = *std::move(snapshot);
@@ -104,11 +138,8 @@ absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
   return checkpoint;
 }
 
-}  // namespace
-
-absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& given_path,
-                                                FileSystem* file_system,
-                                                int threads) {
+absl::StatusOr<LoadedCheckpoint> Read(const std::string& given_path, Form form,
+                                      FileSystem* file_system, int threads) {
   const std::string path = WithoutTrailingSlashes(given_path);
   absl::StatusOr<ManifestFile> file = ReadManifestOf(path, file_system);
   if (!file.ok()) return file.status();
@@ -116,7 +147,7 @@ absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& given_path,
   const std::string digest = file->envelope.manifest_digest;
   // Reading the manifest has refused every other major.
   absl::StatusOr<LoadedCheckpoint> checkpoint =
-      major == kV1Major ? ReadV1(path, *std::move(file))
+      major == kV1Major ? ReadV1(path, *std::move(file), form, threads)
                         : ReadV2(path, *std::move(file), file_system, threads);
   if (!checkpoint.ok()) return checkpoint.status();
   absl::Status status = CheckName(path, checkpoint->snapshot);
@@ -125,6 +156,20 @@ absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& given_path,
   checkpoint->format_major = major;
   checkpoint->manifest_digest = digest;
   return checkpoint;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(const std::string& path,
+                                                FileSystem* file_system,
+                                                int threads) {
+  return Read(path, Form::kNewest, file_system, threads);
+}
+
+absl::StatusOr<LoadedCheckpoint> ReadAsStored(const std::string& path,
+                                              FileSystem* file_system,
+                                              int threads) {
+  return Read(path, Form::kAsStored, file_system, threads);
 }
 
 absl::Status VerifyCheckpoint(const std::string& path, FileSystem* file_system,
@@ -145,7 +190,7 @@ std::vector<absl::Status> FindDamage(const std::string& given_path,
   if (file->envelope.major == kV1Major) {
     // One digest covers everything.
     absl::Status status =
-        ReadCheckpoint(path, file_system, options.threads).status();
+        ReadAsStored(path, file_system, options.threads).status();
     if (status.ok()) return {};
     return {status};
   }

@@ -25,20 +25,29 @@ namespace reprise {
 // A committed checkpoint that was read and verified whole.
 struct LoadedCheckpoint {
   std::string path;  // folder, absolute or as the store's path was given
-  uint32_t format_major = 0;    // 1 or 2
-  std::string manifest_digest;  // 16 bytes
-  std::string value_digest;     // 16 bytes; empty for major 1
+  uint32_t format_major = 0;    // of the file: 1 or 2
+  std::string manifest_digest;  // 16 bytes, of the file
+  std::string value_digest;     // 16 bytes; empty of major 1 as it is stored
   Snapshot snapshot;
 };
 
 // Reads and verifies the checkpoint folder `path`, of any version, with up to
-// `threads` threads. Errors carry a Refusal (format/refusal.h).
+// `threads` threads. What an older major holds is migrated in memory: snapshot
+// and value digest are those that reading the migrated checkpoint gives, to the
+// last bit. Errors carry a Refusal (format/refusal.h).
 absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(
     const std::string& path, FileSystem* file_system = FileSystem::Real(),
     int threads = 2);
 
-// Checks every byte of the checkpoint folder `path` without keeping tensors in
-// memory; of version 2 also the digest files and that nothing else is there.
+// The same without migration: what the file says in the words of its own major,
+// in its own order. Of major 1, the thirty items that it knows.
+absl::StatusOr<LoadedCheckpoint> ReadAsStored(
+    const std::string& path, FileSystem* file_system = FileSystem::Real(),
+    int threads = 2);
+
+// Checks every byte of the checkpoint folder `path`, as it is stored, without
+// keeping tensors in memory; of version 2 also the digest files and that
+// nothing else is there.
 absl::Status VerifyCheckpoint(const std::string& path,
                               FileSystem* file_system = FileSystem::Real(),
                               int threads = 2);

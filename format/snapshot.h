@@ -240,7 +240,7 @@ struct EnvironmentState {
 struct ParentRef {
   uint64_t step = 0;
   std::string manifest_digest;    // 16 bytes
-  std::string value_digest = {};  // (v2) 16 bytes; empty: of version 1
+  std::string value_digest = {};  // (v2) 16 bytes; empty: not known
 };
 
 struct Snapshot {

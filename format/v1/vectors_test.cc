@@ -70,7 +70,7 @@ TEST(VectorsV1, ReaderSaysWhatTheIndexSays) {
     ASSERT_TRUE(ReplaceFile(JoinPath(checkpoint, "manifest.ckpt"),
                             Committed(columns[0]))
                     .ok());
-    absl::StatusOr<LoadedCheckpoint> read = ReadCheckpoint(checkpoint);
+    absl::StatusOr<LoadedCheckpoint> read = ReadAsStored(checkpoint);
     if (columns[1] == "VALID") {
       ASSERT_TRUE(read.ok()) << columns[0] << ": " << read.status();
       // What is valid can be written again.

@@ -362,17 +362,7 @@ absl::StatusOr<Snapshot> CheckpointReader::Assemble(
     const std::function<Tensor(size_t index)>& tensor) const {
   Snapshot snapshot = manifest_.snapshot;
   // From here on with data.
-  snapshot.parameters.clear();
-  snapshot.buffers.clear();
-  snapshot.masters.clear();
-  snapshot.gradients.clear();
-  snapshot.ema_weights.clear();
-  snapshot.user_tensors.clear();
-  if (snapshot.optimizer.has_value()) {
-    for (ParameterState& state : snapshot.optimizer->states) {
-      state.moments.clear();
-    }
-  }
+  ClearTensors(&snapshot);
   TensorPlacer placer(&snapshot);
   for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
     absl::Status status = placer.Place(manifest_.tensors[i], tensor(i));

@@ -149,6 +149,19 @@ absl::StatusOr<std::vector<TableEntry>> EntriesOf(
   return entries;
 }
 
+void ClearTensors(Snapshot* snapshot) {
+  snapshot->parameters.clear();
+  snapshot->buffers.clear();
+  snapshot->masters.clear();
+  snapshot->gradients.clear();
+  snapshot->ema_weights.clear();
+  snapshot->user_tensors.clear();
+  if (!snapshot->optimizer.has_value()) return;
+  for (ParameterState& state : snapshot->optimizer->states) {
+    state.moments.clear();
+  }
+}
+
 TensorPlacer::TensorPlacer(Snapshot* snapshot) : snapshot_(snapshot) {
   if (!snapshot->optimizer.has_value()) return;
   const std::vector<ParameterState>& states = snapshot->optimizer->states;

@@ -31,6 +31,9 @@ std::vector<ListedTensor> ListTensors(const Snapshot& snapshot);
 absl::StatusOr<std::vector<TableEntry>> EntriesOf(
     const Snapshot& snapshot, const std::vector<ListedTensor>& tensors);
 
+// Takes all tensors away, and leaves every other value.
+void ClearTensors(Snapshot* snapshot);
+
 // Puts a tensor of that entry into its place in `snapshot`, whose optimizer has
 // states by the time moments come. Error: CORRUPT for moments of a parameter
 // without state.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "format/migrate/v1_to_v2.h"
 #include "format/random/keyed_permutation.h"
 #include "format/random/philox.h"
 #include "format/refusal.h"
@@ -90,11 +91,19 @@ absl::Status LoadTensors(absl::string_view item,
                          absl::StrJoin(unexpected, ", "), "]"));
 }
 
+// Whether training cannot go on without it. What version 1 has no place for,
+// runs that were saved in version 1 did not have; their clipping is in the
+// configuration.
+bool IsNeeded(Item item) {
+  return ItemsNotRecordedByV1().count(item) == 0 && item != Item::CLIP;
+}
+
 // Refuses, by name, whatever the file leaves out. Moments that are not there
 // yet are right exactly before the first applied step.
 absl::Status CheckPresence(const Snapshot& snapshot) {
   for (const ItemRecord& record : snapshot.inventory) {
-    if (record.presence == Presence::PRESENCE_OMITTED) {
+    if (record.presence == Presence::PRESENCE_OMITTED &&
+        IsNeeded(record.item)) {
       return MakeRefusal(
           Refusal::MISSING_ITEM,
           absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",

@@ -1,4 +1,5 @@
-// Prints what a checkpoint says of itself, a key and a value a line:
+// Prints what a checkpoint says of itself, in its own version, a key and a
+// value a line:
 //
 //   describe_checkpoint spec/vectors/released/v1/NAME/step-000000000017
 //
@@ -67,7 +68,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "describe_checkpoint: expected a checkpoint folder\n");
     return ExitCode::EXIT_USAGE;
   }
-  auto checkpoint = ReadCheckpoint(argv[1]);
+  auto checkpoint = ReadAsStored(argv[1]);
   if (!checkpoint.ok()) {
     std::fprintf(stderr, "describe_checkpoint: %s\n",
                  std::string(checkpoint.status().message()).c_str());

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const absl::StatusOr<reprise::LoadedCheckpoint> checkpoint =
-      reprise::ReadCheckpoint(argv[1]);
+      reprise::ReadAsStored(argv[1]);
   if (!checkpoint.ok()) {
     std::fprintf(stderr, "%s\n", checkpoint.status().ToString().c_str());
     return 1;

@@ -14,7 +14,7 @@ int main() {
   std::string path;
   while (std::getline(std::cin, path)) {
     const absl::StatusOr<reprise::LoadedCheckpoint> checkpoint =
-        reprise::ReadCheckpoint(path);
+        reprise::ReadAsStored(path);
     if (checkpoint.ok()) {
       std::puts("VALID");
       continue;

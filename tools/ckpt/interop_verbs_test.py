@@ -1,0 +1,134 @@
+"""ckpt import and ckpt export, as processes, on files that Python's packages wrote."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+import zipfile
+
+CKPT = 'tools/ckpt/ckpt'
+FIXTURES = 'format/interop/fixtures'
+
+
+class InteropVerbsTest(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get('TEST_TMPDIR'))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def fixture(self, name):
+        return os.path.realpath(os.path.join(FIXTURES, name))
+
+    def ckpt(self, *words, code=0):
+        environment = {k: v for k, v in os.environ.items() if k != 'BUILD_WORKING_DIRECTORY'}
+        done = subprocess.run([CKPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              encoding='utf-8', env=environment)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def test_import_says_what_is_saved_and_what_is_lacking(self):
+        done = self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('run'))
+        self.assertIn('step-000000000005', done.stdout)
+        self.assertIn('scaler.growth_tracker', done.stdout)
+        self.assertIn('sampler.cursor', done.stdout.split('Lacking for the very same run:')[-1])
+        report = json.loads(self.ckpt('import', self.fixture('nanogpt.pt'), '--json',
+                                      '--out', self.path('other')).stdout)
+        presence = {line['item']: line['presence'] for line in report['items']}
+        self.assertEqual(presence['model.ties'], 'SAVED')
+        self.assertEqual(presence['rng.cpu'], 'OMITTED')
+        self.assertEqual(report['step'], '3')
+        self.assertTrue(os.path.exists(os.path.join(report['checkpoint'], 'manifest.ckpt')))
+
+    def test_an_imported_file_exports_to_the_same_tensors(self):
+        self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('run'))
+        self.ckpt('export', self.path('run'), '--out', self.path('again.pt'))
+        with zipfile.ZipFile(self.path('again.pt')) as again, \
+                zipfile.ZipFile(self.fixture('seed_example.pt')) as first:
+            self.assertIsNone(again.testzip())
+            content = {again.read(n) for n in again.namelist() if '/data/' in n}
+            for name in first.namelist():
+                if '/data/' in name:
+                    self.assertIn(first.read(name), content, name)
+        done = self.ckpt('export', self.path('run'), '--out', self.path('w.safetensors'), '--json')
+        report = json.loads(done.stdout)
+        self.assertEqual(report['format'], 'safetensors')
+        self.assertIn('optim.moments', report['notExported'])
+        with open(self.path('w.safetensors'), 'rb') as file:
+            size = struct.unpack('<Q', file.read(8))[0]
+            header = json.loads(file.read(size))
+        self.assertEqual(header['conv.weight']['shape'], [2, 1, 3, 3])
+        self.ckpt('import', self.path('w.safetensors'), '--out', self.path('back'))
+
+    def test_import_refuses_and_leaves_nothing_behind(self):
+        with open(self.fixture('seed_example.pt'), 'rb') as file:
+            whole = file.read()
+        for name, content in (('cut.pt', whole[:4000]), ('text.pt', b'hello there'), ('empty.pt', b''),
+                              ('flipped.pt', whole[:300] + b'\xff\xff\xff\xff' + whole[304:])):
+            with open(self.path(name), 'wb') as file:
+                file.write(content)
+        cases = (
+            ([self.path('nowhere.pt')], 2, 'ABSENT'),
+            ([self.folder], 11, ''),
+            ([self.path('cut.pt')], 11, 'TRUNCATED'),
+            ([self.path('flipped.pt')], 11, 'CORRUPT'),
+            ([self.path('text.pt')], 11, 'text file'),
+            ([self.path('empty.pt')], 11, 'an empty file'),
+            ([self.fixture('numpy_scalar.pt')], 10, 'numpy'),
+            ([self.fixture('torchscript.pt')], 11, 'TorchScript'),
+            ([self.fixture('before_torch_1_6.pt')], 11, 'pickle'),
+            ([self.fixture('everything.pt')], 11, 'model_key'),
+            ([self.fixture('nanogpt.pt'), '--groups=.*'], 2, 'groups'),
+            ([self.fixture('nanogpt.pt'), '--step=x'], 2, '--step'),
+            ([self.fixture('nanogpt.pt'), '--optimizer=lion'], 2, 'adamw'),
+        )
+        for words, code, says in cases:
+            done = self.ckpt('import', *words, '--out', self.path('run'), code=code)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(done.stdout, '')
+            self.assertFalse(os.path.exists(self.path('run')), words)
+
+    def test_nothing_that_is_there_is_replaced(self):
+        self.ckpt('import', self.fixture('state_dict.pt'), '--out', self.path('run'))
+        done = self.ckpt('import', self.fixture('state_dict.pt'), '--out', self.path('run'), code=2)
+        self.assertIn('new or empty folder', done.stderr)
+        self.ckpt('export', self.path('run'), '--out', self.path('a.pt'))
+        with open(self.path('a.pt'), 'rb') as file:
+            before = file.read()
+        done = self.ckpt('export', self.path('run'), '--out', self.path('a.pt'), code=2)
+        self.assertIn('not replaced', done.stderr)
+        with open(self.path('a.pt'), 'rb') as file:
+            self.assertEqual(file.read(), before)
+
+    def test_export_refuses_and_leaves_nothing_behind(self):
+        self.ckpt('import', self.fixture('state_dict.pt'), '--out', self.path('run'))
+        os.mkdir(self.path('empty'))
+        self.ckpt('export', self.path('nowhere'), '--out', self.path('a.pt'), code=2)
+        self.ckpt('export', self.path('empty'), '--out', self.path('a.pt'), code=2)
+        self.ckpt('export', self.path('run'), '--out', self.path('a.bin'), code=2)
+        self.ckpt('export', self.path('run'), '--out', self.path('no/such/folder/a.pt'), code=2)
+        self.ckpt('export', self.path('run'), '--ema', '--out', self.path('a.safetensors'), code=11)
+        manifest = os.path.join(self.path('run'), 'step-000000000000', 'manifest.ckpt')
+        os.chmod(manifest, 0o644)
+        with open(manifest, 'r+b') as file:
+            file.seek(100)
+            file.write(b'\0\0\0')
+        done = self.ckpt('export', self.path('run'), '--out', self.path('a.pt'), code=11)
+        self.assertIn('CORRUPT', done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ['empty', 'run'])
+
+    def test_usage_errors_end_with_1_and_help_with_0(self):
+        self.assertIn('there is no verb', self.ckpt('imprt', code=1).stderr)
+        self.assertIn('export', self.ckpt(code=1).stderr)
+        self.assertIn('import', self.ckpt('--help').stdout)
+        self.assertIn('--groups', self.ckpt('import', '--help').stdout)
+        self.assertIn('unknown flag', self.ckpt('export', '--forse', code=1).stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

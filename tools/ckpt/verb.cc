@@ -1,0 +1,81 @@
+#include "tools/ckpt/verb.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "format/refusal.h"
+
+namespace reprise::ckpt {
+namespace {
+
+std::string ListOfVerbs(const std::vector<Verb>& verbs) {
+  std::string text =
+      "ckpt: looks at checkpoints, checks and changes them.\n\n"
+      "usage: ckpt VERB [FLAGS] PATHS     (ckpt VERB --help says more)\n\n";
+  for (const Verb& verb : verbs) {
+    absl::StrAppendFormat(&text, "  %-8s %s\n", verb.name, verb.summary);
+  }
+  absl::StrAppend(&text,
+                  "\nExit codes: 0 done, 1 usage, 2 bad request (nothing of "
+                  "that name, or held by\nanother program), 10 unsupported, "
+                  "11 checkpoint rejected, 14 not written.\n");
+  return text;
+}
+
+std::string HelpOf(const Verb& verb) {
+  std::string text = absl::StrCat("usage: ckpt ", verb.name, " [FLAGS] ",
+                                  verb.paths, "\n\n", verb.help, "\n");
+  for (const Flag& flag : verb.flags) {
+    const std::string name =
+        flag.value[0] == '\0' ? absl::StrCat("--", flag.name)
+                              : absl::StrCat("--", flag.name, "=", flag.value);
+    absl::StrAppendFormat(&text, "  %-28s %s\n", name, flag.help);
+  }
+  return text;
+}
+
+bool AsksForHelp(const std::string& word) {
+  return word == "--help" || word == "-h" || word == "help";
+}
+
+}  // namespace
+
+ExitCode RunCkpt(const std::vector<std::string>& words,
+                 const std::vector<Verb>& verbs, Streams streams) {
+  if (words.empty() || AsksForHelp(words[0])) {
+    (words.empty() ? streams.err : streams.out) << ListOfVerbs(verbs);
+    return words.empty() ? ExitCode::EXIT_USAGE : ExitCode::EXIT_DONE;
+  }
+  auto verb = std::find_if(verbs.begin(), verbs.end(),
+                           [&](const Verb& v) { return words[0] == v.name; });
+  if (verb == verbs.end()) {
+    streams.err << "ckpt: there is no verb \"" << words[0] << "\"\n\n"
+                << ListOfVerbs(verbs);
+    return ExitCode::EXIT_USAGE;
+  }
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (std::any_of(rest.begin(), rest.end(), [](const std::string& word) {
+        return word == "--help" || word == "-h";
+      })) {
+    streams.out << HelpOf(*verb);
+    return ExitCode::EXIT_DONE;
+  }
+  const auto arguments = Arguments::Parse(rest, verb->flags);
+  if (!arguments.ok()) {
+    streams.err << "ckpt " << verb->name << ": " << arguments.status().message()
+                << "\n";
+    return ExitCode::EXIT_USAGE;
+  }
+  const absl::Status status = verb->run(*arguments, streams);
+  if (status.ok()) return ExitCode::EXIT_DONE;
+  const Refusal refusal = RefusalOf(status);
+  streams.err << "ckpt " << verb->name << ": "
+              << (refusal == Refusal::REFUSAL_UNSPECIFIED
+                      ? std::string()
+                      : absl::StrCat(TextOf(refusal), ": "))
+              << status.message() << "\n";
+  return ExitCodeFor(status);
+}
+
+}  // namespace reprise::ckpt
