@@ -15,6 +15,9 @@
 namespace reprise {
 namespace {
 
+// Bytes of a hint that can be right: a line.
+constexpr size_t kLargestHint = 4096;
+
 // Removes what interrupted saves and prunes left. A leftover that cannot be
 // removed does not keep anybody from training.
 absl::Status Sweep(FileSystem* file_system, const std::string& run_folder,
@@ -130,6 +133,23 @@ void CheckpointStore::Rep::Hint(const std::string& name) {
     notices.push_back(
         absl::StrCat("could not update latest: ", status.message()));
   }
+}
+
+absl::StatusOr<bool> CheckpointStore::RepairHint(const std::string& name) {
+  rep_->background.Wait();
+  const std::string path = rep_->PathOf(kLatestName);
+  absl::StatusOr<std::string> hint =
+      ReadSmallFile(rep_->files(), path, kLargestHint);
+  if (!hint.ok() && ErrnoOf(hint.status()) == ENOENT) {
+    if (name.empty()) return false;
+  } else if (hint.ok() && *hint == absl::StrCat(name, "\n")) {
+    return false;
+  }
+  absl::Status status =
+      name.empty() ? rep_->files()->Unlink(path)
+                   : WriteLatestHint(rep_->files(), rep_->run_folder, name);
+  if (!status.ok()) return Annotate(status, "latest");
+  return true;
 }
 
 }  // namespace reprise

@@ -215,6 +215,10 @@ class CheckpointStore {
   absl::StatusOr<std::string> CommitShared(
       const Snapshot& snapshot, const std::vector<std::string>& reports);
 
+  // Makes the hint name `name`, a checkpoint of the run folder; empty: removes
+  // it. False when that is so already. Errors: IO.
+  absl::StatusOr<bool> RepairHint(const std::string& name);
+
   // Newest checkpoints that Prune keeps from now on. REQUIRES: at least 1.
   void set_keep_last(int keep_last);
 

@@ -1,6 +1,8 @@
 #include "format/field_values.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -40,6 +42,17 @@ v2::Manifest ValuesOf(const Snapshot& snapshot) {
   return manifest;
 }
 
+// With as few digits as read back the same value, `digits` at least.
+template <typename T>
+std::string Shortest(T value, int digits) {
+  std::string text;
+  do {
+    text = absl::StrFormat("%.*g", digits++, value);
+  } while (static_cast<T>(std::strtod(text.c_str(), nullptr)) != value &&
+           digits <= std::numeric_limits<T>::max_digits10);
+  return text;
+}
+
 // Text of one leaf value.
 std::string ValueText(const Message& message, const FieldDescriptor* field,
                       int index) {
@@ -65,11 +78,12 @@ std::string ValueText(const Message& message, const FieldDescriptor* field,
       return absl::StrCat(repeated ? r->GetRepeatedUInt64(message, field, index)
                                    : r->GetUInt64(message, field));
     case FieldDescriptor::CPPTYPE_FLOAT:
-      return absl::StrFormat("%.9g", r->GetFloat(message, field));
+      return Shortest<float>(r->GetFloat(message, field), 6);
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      return absl::StrFormat(
-          "%.17g", repeated ? r->GetRepeatedDouble(message, field, index)
-                            : r->GetDouble(message, field));
+      return Shortest<double>(repeated
+                                  ? r->GetRepeatedDouble(message, field, index)
+                                  : r->GetDouble(message, field),
+                              15);
     case FieldDescriptor::CPPTYPE_STRING: {
       const std::string text = repeated
                                    ? r->GetRepeatedString(message, field, index)

@@ -23,8 +23,8 @@ struct FieldValue {
   // Of version 2's schema, "scaler.scale"; an element of a list that has a name
   // by its name, "optimizer.groups[decay].lr".
   std::string path;
-  // Floats exactly (%.9g, %.17g), bytes as hexadecimal digits, those beyond 32
-  // by their digest.
+  // Floats with the digits that read back the same value, bytes as hexadecimal
+  // digits, those beyond 32 by their digest.
   std::string text;
 };
 
