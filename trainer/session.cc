@@ -20,9 +20,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "format/checkpoint_store.h"
 #include "format/refusal.h"
+#include "format/version.h"
 #include "format/vocabulary.h"
+#include "trainer/checkpoint/data_fingerprint.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/config/config.h"
 #include "trainer/data/augment.h"
@@ -75,12 +78,15 @@ void PrintRestored(const LoadedCheckpoint& checkpoint) {
   }
 }
 
-// Puts the explicit changes of optimizer options into the restored state: the
-// optimizer's own are the checkpoint's.
-void ApplyOptimizerChanges(const TrainerConfig& config,
-                           const std::vector<ConfigChange>& changes,
-                           const WarmupCosine& schedule, TrainState* state) {
+// Puts the explicit changes of options into the restored state, which has the
+// checkpoint's.
+void ApplyChanges(const TrainerConfig& config,
+                  const std::vector<ConfigChange>& changes,
+                  const WarmupCosine& schedule, TrainState* state) {
   for (const ConfigChange& change : changes) {
+    if (change.path == "optimizer.clip_norm") {
+      state->clip = ClipOf(config);
+    }
     for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
         group.base_lr = config.optimizer().lr();
@@ -152,15 +158,29 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
   RunInfo run;
   run.config = Record(config, changes);
   run.architecture = config.model().kind();
+  run.fingerprint = FingerprintOf(*train);
   if (config.data().augment()) run.augmentation = std::string(kShift2FlipV1);
   run.environment =
       DescribeEnvironment(device, AutocastDType(config.precision()));
   if (from.has_value()) {
-    if (auto s = RestoreState(from->snapshot, *schedule, &*state); !s.ok()) {
+    if (auto s =
+            RestoreState(from->snapshot, *schedule, run.fingerprint, &*state);
+        !s.ok()) {
       return Report(
           {ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
     }
-    ApplyOptimizerChanges(config, changes, *schedule, &*state);
+    run.accepted_missing = NotRecordedByV1(from->snapshot);
+    if (!run.accepted_missing.empty()) {
+      absl::PrintF(
+          "Not in a checkpoint of version 1, taken from the configuration or "
+          "begun anew: %s\n",
+          absl::StrJoin(
+              run.accepted_missing, ", ",
+              [](std::string* out, Item item) { out->append(TextOf(item)); }));
+    }
+    run.optional_features = from->snapshot.optional_features;
+    run.history = from->snapshot.history;
+    ApplyChanges(config, changes, *schedule, &*state);
     PrintRestored(*from);
     const ResumePromise promise =
         PromiseFor(*from->snapshot.environment, run.environment);
@@ -172,7 +192,8 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
       return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
     run.run_id = from->snapshot.run_id;
     run.attempt = *attempt;
-    run.parent = ParentRef{from->snapshot.step, from->manifest_digest};
+    run.parent = ParentRef{from->snapshot.step, from->manifest_digest,
+                           from->value_digest};
     auto moved = store->ResumeFrom(*from, run.attempt);
     if (!moved.ok())
       return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
@@ -198,10 +219,20 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
       *schedule, run,
       store,     &*metrics,
       &progress, hooks.observer != nullptr ? hooks.observer : &nobody};
-  parts.evaluation_pending =
-      EvaluationPending(config, state->attempted, *metrics);
-  if (from.has_value()) parts.saved_step = state->attempted;
-  if (state->attempted >= config.run().steps() && !parts.evaluation_pending) {
+  if (from.has_value()) {
+    parts.saved_step = state->attempted;
+    parts.witness = from->snapshot.witness;
+    // A rate that the person changed is another than announced.
+    if (parts.witness.has_value() && !changes.empty()) {
+      parts.witness->next_lr.clear();
+    }
+    // Version 1 does not say; the log does.
+    if (!from->snapshot.evaluation.has_value()) {
+      state->evaluation.pending =
+          EvaluationPending(config, state->attempted, *metrics);
+    }
+  }
+  if (state->attempted >= config.run().steps() && !state->evaluation.pending) {
     absl::PrintF(
         "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
         "again).\n",
@@ -231,6 +262,8 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
       return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
       return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
+    case TrainOutcome::End::kRejected:
+      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, outcome.error});
     case TrainOutcome::End::kFailed:
       return Report({ExitCode::EXIT_TRAINING_FAILED, outcome.error});
   }
@@ -270,6 +303,7 @@ ExitCode RunSession(const CommandLine& line, const SessionHooks& hooks) {
   CheckpointStore::Options options;
   options.file_system = hooks.file_system;
   options.take_foreign_lock = line.take_foreign_lock;
+  options.format_major = kV2Major;
   auto opened = CheckpointStore::Open(line.run_dir, options);
   if (!opened.ok())
     return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "trainer/amp/autocast.h"
+#include "trainer/checkpoint/witness.h"
 #include "trainer/data/augment.h"
 #include "trainer/data/sampler.h"
 #include "trainer/optim/clip.h"
@@ -49,12 +50,13 @@ TrainLoop::TrainLoop(Parts parts, TrainState* state)
     : parts_(std::move(parts)),
       autocast_dtype_(AutocastDType(parts_.config->precision())),
       state_(*state),
-      saved_step_(parts_.saved_step) {}
+      saved_step_(parts_.saved_step),
+      witness_(parts_.witness) {}
 
 TrainOutcome TrainLoop::Run() {
   using End = TrainOutcome::End;
   TrainOutcome outcome;
-  bool evaluation_pending = parts_.evaluation_pending;
+  bool& evaluation_pending = state_.evaluation.pending;
   while (true) {
     // The boundary of step `attempted`.
     if (evaluation_pending) {
@@ -79,6 +81,13 @@ TrainOutcome TrainLoop::Run() {
       return outcome;
     }
 
+    if (witness_.has_value()) {
+      // Before the first step of a resumed run.
+      if (absl::Status s = CheckWitness(*witness_, state_); !s.ok()) {
+        return {End::kRejected, s, std::nullopt};
+      }
+      witness_.reset();
+    }
     if (absl::Status s = Step(); !s.ok()) return Failed(s);
     evaluation_pending = EvaluationDue();
   }
@@ -150,8 +159,8 @@ absl::Status TrainLoop::Step() {
     event.lr.push_back(group.lr);
   }
   if (!event.skipped) {
-    if (config.optimizer().clip_norm() > 0) {
-      ClipGradients(parameters, norm, config.optimizer().clip_norm());
+    if (state_.clip.has_value()) {
+      ClipGradients(parameters, norm, state_.clip->limit);
     }
     optimizer.Step();
   }
@@ -167,11 +176,12 @@ absl::Status TrainLoop::Step() {
   }
   At(StepPoint::kAfterSchedule);
   ++state_.attempted;
+  state_.applied += !event.skipped;
   state_.skipped += event.skipped;
   state_.sampler->Advance();
 
   event.step = state_.attempted;
-  event.applied = state_.schedule_position;
+  event.applied = state_.applied;
   event.samples = state_.sampler->cursor();
   if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
   parts_.progress->Step(event);
@@ -217,7 +227,16 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
   event.samples = test.size;
   event.loss = loss_sum / test.size;
   event.accuracy = static_cast<double>(correct) / test.size;
-  if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
+  state_.evaluation.last = EvaluationState::Result{
+      event.step, {{"accuracy", event.accuracy}, {"loss", event.loss}}};
+  if (!state_.best.has_value() || event.accuracy > state_.best->value) {
+    state_.best = BestState{"accuracy", /*higher_is_better=*/true,
+                            event.accuracy, event.step};
+  }
+  // One that was repeated because a stop came after it is in the log already.
+  if (parts_.metrics->last_evaluated_step() != event.step) {
+    if (auto s = parts_.metrics->Append(event); !s.ok()) return s;
+  }
   parts_.progress->Evaluation(event);
   parts_.observer->OnEvaluation(event);
   return event.accuracy;

@@ -40,9 +40,10 @@ struct TrainOutcome {
     kStopped,     // a signal asked; the state is committed
     kSaveFailed,  // a checkpoint could not be committed; earlier ones stand
     kFailed,      // training cannot go on (non-finite loss, scale too small)
+    kRejected,    // the restored state is not what its checkpoint announces
   };
   End end = End::kFinished;
-  absl::Status error;  // for the last two
+  absl::Status error;  // for the last three
   // Of the last complete evaluation, if there was one: fraction in [0, 1].
   std::optional<double> accuracy;
 };
@@ -61,9 +62,8 @@ class TrainLoop {
     MetricsLog* metrics;
     Progress* progress;
     TrainObserver* observer;
-    // An evaluation was due at the step resumed from and its result is not in
-    // the log: it comes first.
-    bool evaluation_pending = false;
+    // What the checkpoint resumed from announces of the first step.
+    std::optional<WitnessState> witness = std::nullopt;
     // The step that the run folder's checkpoint already holds, after a resume.
     std::optional<uint64_t> saved_step = std::nullopt;
   };
@@ -97,6 +97,7 @@ class TrainLoop {
   const at::ScalarType autocast_dtype_;
   TrainState& state_;
   std::optional<uint64_t> saved_step_;
+  std::optional<WitnessState> witness_;
 };
 
 }  // namespace reprise

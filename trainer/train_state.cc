@@ -27,6 +27,12 @@ absl::StatusOr<WarmupCosine> MakeSchedule(
   return WarmupCosine::Create(definition);
 }
 
+std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config) {
+  if (config.optimizer().clip_norm() == 0) return std::nullopt;
+  return ClipState{ClipState::Kind::kNorm, config.optimizer().clip_norm(),
+                   /*norm_type=*/2.0};
+}
+
 absl::StatusOr<TrainState> MakeTrainState(
     const trainer::v1::TrainerConfig& config, const Dataset& train,
     at::Device device) {
@@ -69,6 +75,8 @@ absl::StatusOr<TrainState> MakeTrainState(
                         GroupsByRank(state.model->Parameters(), options));
   if (!optimizer.ok()) return optimizer.status();
   state.optimizer = *std::move(optimizer);
+
+  state.clip = ClipOf(config);
 
   if (config.precision().scaler()) {
     amp::GradScaler::Options scaler;

@@ -28,14 +28,20 @@ namespace reprise {
 struct TrainState {
   // attempted = applied + skipped.
   uint64_t attempted = 0;
+  uint64_t applied = 0;
   uint64_t skipped = 0;
-  // Applied steps; the schedule is a pure function of it.
+  // In the schedule's unit; the rate of the next step is a function of it.
   uint64_t schedule_position = 0;
   std::unique_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
   // Null when the loss is not scaled.
   std::unique_ptr<amp::GradScaler> scaler;
   std::unique_ptr<Sampler> sampler;
+  // Absent: gradients are not clipped.
+  std::optional<ClipState> clip;
+  EvaluationState evaluation;
+  // None before the first evaluation.
+  std::optional<BestState> best;
   // LibTorch's default generators: dropout and initialisation draw from them.
   at::Generator cpu_generator;
   std::optional<at::Generator> cuda_generator;
@@ -48,18 +54,25 @@ struct TrainStateField {
 };
 inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
     {"attempted", {Item::COUNTERS_STEP}},
-    // Version 1 has one counter: skipped = attempted - applied.
-    {"skipped", {Item::COUNTERS_STEP, Item::SCHED_POSITION}},
-    {"schedule_position", {Item::SCHED_POSITION, Item::SCHED_APPLIED}},
-    {"model", {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODE}},
+    {"applied", {Item::COUNTERS_APPLIED}},
+    {"skipped", {Item::COUNTERS_SKIPPED}},
+    {"schedule_position", {Item::SCHED_POSITION}},
+    {"model",
+     {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODEL_TIES,
+      Item::FROZEN_FLAGS, Item::MODE}},
     {"optimizer",
      {Item::OPTIM_KIND, Item::OPTIM_GROUPS, Item::OPTIM_MOMENTS,
-      Item::OPTIM_STEP, Item::OPTIM_IDENTITY}},
+      Item::OPTIM_STEP, Item::OPTIM_IDENTITY, Item::OPTIM_DTYPE,
+      Item::SCHED_BASE, Item::SCHED_APPLIED}},
     {"scaler",
      {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}},
     {"sampler",
      {Item::SAMPLER_ALGORITHM, Item::SAMPLER_SEED, Item::SAMPLER_CURSOR,
-      Item::SAMPLER_ORDER, Item::DATA_BATCH}},
+      Item::SAMPLER_ORDER, Item::DATA_BATCH, Item::RNG_DATA,
+      Item::COUNTERS_SAMPLES}},
+    {"clip", {Item::CLIP}},
+    {"evaluation", {Item::EVAL}},
+    {"best", {Item::BEST}},
     {"cpu_generator", {Item::RNG_CPU}},
     {"cuda_generator", {Item::RNG_CUDA}},
 };
@@ -68,6 +81,9 @@ inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
 // WarmupCosine::Create.
 absl::StatusOr<WarmupCosine> MakeSchedule(
     const trainer::v1::TrainerConfig& config);
+
+// How the configuration asks to clip gradients; nullopt: not at all.
+std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config);
 
 // The state of step 0: seeds the generators, then draws the model's first
 // values. Errors: InvalidArgument for what the configuration asks and the data

@@ -461,6 +461,12 @@ std::vector<absl::Status> CheckpointReader::FindDamage(
   return damage;
 }
 
+absl::Status CheckpointReader::VerifyAllButTensors() const {
+  std::vector<absl::Status> damage;
+  CheckOtherFiles(&damage);
+  return damage.empty() ? absl::OkStatus() : damage.front();
+}
+
 void CheckpointReader::CheckOtherFiles(
     std::vector<absl::Status>* damage) const {
   std::set<std::string> known = {kManifestName};

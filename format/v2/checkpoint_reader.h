@@ -79,6 +79,10 @@ class CheckpointReader {
       int threads,
       const std::function<void(uint64_t done, uint64_t total)>& progress) const;
 
+  // What Verify checks beside the shards' bytes: digest files against the
+  // manifest, and that nothing else is in the folder.
+  absl::Status VerifyAllButTensors() const;
+
  private:
   struct Job;
   CheckpointReader() = default;

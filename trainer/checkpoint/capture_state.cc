@@ -1,20 +1,165 @@
-// Saves: from the trainer's live state to a Snapshot.
+// Saves: from the trainer's live state to a Snapshot. Each function takes one
+// part of the state and answers for its items, so that what is saved and what
+// is said about it stand together.
 #include <ATen/core/Generator.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "format/random/keyed_permutation.h"
 #include "format/random/philox.h"
+#include "trainer/checkpoint/ties.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
+#include "trainer/checkpoint/witness.h"
 #include "trainer/version.h"
 
 namespace reprise {
 namespace {
+
+void MarkSaved(std::initializer_list<Item> items, Snapshot* snapshot) {
+  for (Item item : items) snapshot->MarkSaved(item);
+}
+
+void MarkNotApplicable(std::initializer_list<Item> items, const char* reason,
+                       Snapshot* snapshot) {
+  for (Item item : items) snapshot->MarkNotApplicable(item, reason);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
+}
+
+void CaptureRun(const RunInfo& run, Snapshot* snapshot) {
+  snapshot->run_id = run.run_id;
+  snapshot->attempt = run.attempt;
+  snapshot->parent = run.parent;
+  snapshot->config = run.config;
+  snapshot->environment = run.environment;
+  snapshot->fingerprint = run.fingerprint;
+  snapshot->accepted_missing = run.accepted_missing;
+  snapshot->optional_features = run.optional_features;
+  snapshot->history = run.history;
+  snapshot->writer = absl::StrCat("reprise trainer ", kTrainerVersion);
+  snapshot->created_unix_nanos = absl::ToUnixNanos(absl::Now());
+  snapshot->host = HostName();
+  MarkSaved({Item::CONFIG, Item::ENVIRONMENT, Item::PRECISION_FLAGS,
+             Item::DATA_FINGERPRINT},
+            snapshot);
+}
+
+void CaptureModel(const Model& model, const RunInfo& run, Snapshot* snapshot) {
+  snapshot->architecture = run.architecture;
+  snapshot->initialisation = kTorchDefaultV1;
+  snapshot->mode = ModelMode();
+  snapshot->frozen.emplace();
+  for (const NamedTensor& t : model.Parameters()) {
+    snapshot->parameters.push_back(ViewOf(t.name, t.tensor));
+    if (!t.tensor.requires_grad()) snapshot->frozen->push_back(t.name);
+  }
+  MarkSaved({Item::MODEL_PARAMS, Item::FROZEN_FLAGS, Item::MODE}, snapshot);
+  for (const NamedTensor& t : model.Buffers()) {
+    snapshot->buffers.push_back(ViewOf(t.name, t.tensor));
+  }
+  if (!snapshot->buffers.empty()) {
+    snapshot->MarkSaved(Item::MODEL_BUFFERS);
+  } else {
+    snapshot->MarkNotApplicable(Item::MODEL_BUFFERS, "the model has none");
+  }
+  if (!TiesOf(model.Parameters()).empty()) {
+    snapshot->MarkSaved(Item::MODEL_TIES);
+  } else {
+    snapshot->MarkNotApplicable(Item::MODEL_TIES,
+                                "no two tensors are one storage");
+  }
+  snapshot->MarkNotApplicable(Item::MASTER,
+                              "the parameters themselves are fp32");
+}
+
+bool KeepsMoments(const OptimizerState& optimizer) {
+  for (const ParameterGroup& group : optimizer.groups) {
+    if (!group.momentum.has_value() || *group.momentum != 0) return true;
+  }
+  return false;
+}
+
+void CaptureOptimizer(const Optimizer& optimizer, Snapshot* snapshot) {
+  snapshot->optimizer = optimizer.state();
+  OptimizerState& state = *snapshot->optimizer;
+  state.state_dtype = DType::kF32;
+  MarkSaved({Item::OPTIM_KIND, Item::OPTIM_GROUPS, Item::OPTIM_IDENTITY,
+             Item::OPTIM_DTYPE, Item::SCHED_BASE, Item::SCHED_APPLIED},
+            snapshot);
+  if (state.states.empty()) {
+    snapshot->MarkEmpty(Item::OPTIM_STEP);
+    snapshot->MarkEmpty(Item::OPTIM_MOMENTS);
+  } else {
+    MarkSaved({Item::OPTIM_STEP, Item::OPTIM_MOMENTS}, snapshot);
+    // A parameter that no step was applied to says so.
+    absl::flat_hash_set<std::string> stepped;
+    for (const ParameterState& s : state.states) stepped.insert(s.parameter);
+    for (const ParameterGroup& group : state.groups) {
+      for (const std::string& name : group.parameters) {
+        if (!stepped.contains(name)) state.states.push_back({name, 0, {}});
+      }
+    }
+  }
+  if (!KeepsMoments(state)) {
+    snapshot->MarkNotApplicable(Item::OPTIM_MOMENTS,
+                                "sgd without momentum keeps none");
+  }
+}
+
+void CaptureSchedule(const TrainState& state, const WarmupCosine& schedule,
+                     Snapshot* snapshot) {
+  ScheduleState sched;
+  sched.form = std::string(kWarmupCosineV1);
+  sched.unit = ScheduleState::Unit::kApplied;
+  sched.position = state.schedule_position;
+  sched.horizon = schedule.definition().horizon;
+  sched.warmup = schedule.definition().warmup;
+  sched.final_fraction = schedule.definition().final_fraction;
+  snapshot->schedule = sched;
+  MarkSaved({Item::SCHED_DEFINITION, Item::SCHED_POSITION, Item::SCHED_UNIT,
+             Item::SCHED_HORIZON},
+            snapshot);
+  snapshot->MarkNotApplicable(Item::SCHED_STATE,
+                              "the schedule is a function of its position");
+}
+
+void CaptureScaler(const TrainState& state, Snapshot* snapshot) {
+  const std::initializer_list<Item> items = {
+      Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG};
+  if (state.scaler == nullptr) {
+    MarkNotApplicable(items, "the loss of this run is not scaled", snapshot);
+    return;
+  }
+  snapshot->scaler = state.scaler->state();
+  MarkSaved(items, snapshot);
+}
+
+void CaptureData(const Sampler& position, const std::string& augmentation,
+                 Snapshot* snapshot) {
+  SamplerState sampler;
+  sampler.algorithm = std::string(kFeistelV1);
+  sampler.seed = position.options().seed;
+  sampler.cursor = position.cursor();
+  sampler.batch_size = position.options().batch_size;
+  sampler.dataset_size = position.options().dataset_size;
+  sampler.stream_algorithm = std::string(kPhilox4x32_10);
+  sampler.augmentation = augmentation;
+  snapshot->sampler = sampler;
+  MarkSaved({Item::SAMPLER_ALGORITHM, Item::SAMPLER_SEED, Item::SAMPLER_CURSOR,
+             Item::SAMPLER_ORDER, Item::DATA_BATCH, Item::RNG_DATA},
+            snapshot);
+  // The position is what was trained: what a loader drew ahead comes again.
+  snapshot->MarkEmpty(Item::LOADER_INFLIGHT);
+}
 
 GeneratorState SaveGenerator(const at::Generator& generator, std::string name,
                              std::string algorithm) {
@@ -25,71 +170,51 @@ GeneratorState SaveGenerator(const at::Generator& generator, std::string name,
                       bytes.numel())};
 }
 
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "unknown";
-}
-
-bool KeepsMoments(const OptimizerState& optimizer) {
-  for (const ParameterGroup& group : optimizer.groups) {
-    if (!group.momentum.has_value() || *group.momentum != 0) return true;
-  }
-  return false;
-}
-
-void MarkInventory(const TrainState& state, Snapshot* snapshot) {
-  for (Item item : {Item::MODEL_PARAMS,
-                    Item::MODEL_BUFFERS,
-                    Item::MODE,
-                    Item::OPTIM_KIND,
-                    Item::OPTIM_GROUPS,
-                    Item::OPTIM_IDENTITY,
-                    Item::SCHED_DEFINITION,
-                    Item::SCHED_POSITION,
-                    Item::SCHED_UNIT,
-                    Item::SCHED_HORIZON,
-                    Item::SCHED_BASE,
-                    Item::SCHED_APPLIED,
-                    Item::SAMPLER_ALGORITHM,
-                    Item::SAMPLER_SEED,
-                    Item::SAMPLER_CURSOR,
-                    Item::SAMPLER_ORDER,
-                    Item::DATA_BATCH,
-                    Item::RNG_CPU,
-                    Item::CLIP,
-                    Item::PRECISION_FLAGS,
-                    Item::COUNTERS_STEP,
-                    Item::CONFIG,
-                    Item::ENVIRONMENT}) {
-    snapshot->MarkSaved(item);
-  }
-  for (Item item : {Item::OPTIM_MOMENTS, Item::OPTIM_STEP}) {
-    if (snapshot->optimizer->states.empty()) {
-      snapshot->MarkEmpty(item);
-    } else {
-      snapshot->MarkSaved(item);
-    }
-  }
-  if (!KeepsMoments(*snapshot->optimizer)) {
-    snapshot->MarkNotApplicable(Item::OPTIM_MOMENTS,
-                                "sgd without momentum keeps none");
-  }
-  for (Item item :
-       {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}) {
-    if (state.scaler != nullptr) {
-      snapshot->MarkSaved(item);
-    } else {
-      snapshot->MarkNotApplicable(item, "the loss of this run is not scaled");
-    }
-  }
-  if (state.cuda_generator.has_value()) {
-    snapshot->MarkSaved(Item::RNG_CUDA);
-  } else {
+void CaptureGenerators(const TrainState& state, Snapshot* snapshot) {
+  snapshot->generators.push_back(
+      SaveGenerator(state.cpu_generator, "cpu", "mt19937"));
+  snapshot->MarkSaved(Item::RNG_CPU);
+  if (!state.cuda_generator.has_value()) {
     snapshot->MarkNotApplicable(Item::RNG_CUDA, "the run is on the CPU");
+    return;
   }
-  snapshot->MarkNotApplicable(
-      Item::RNG_DATA,
-      "the data streams are counter-based: a function of seed and position");
+  GeneratorState cuda =
+      SaveGenerator(*state.cuda_generator, "cuda:0", "philox4x32-10");
+  cuda.seed = state.cuda_generator->current_seed();
+  cuda.offset = state.cuda_generator->get_offset();
+  snapshot->generators.push_back(std::move(cuda));
+  snapshot->MarkSaved(Item::RNG_CUDA);
+}
+
+void CaptureProgress(const TrainState& state, Snapshot* snapshot) {
+  snapshot->counters =
+      CounterState{state.applied, state.skipped, state.sampler->cursor()};
+  MarkSaved({Item::COUNTERS_STEP, Item::COUNTERS_APPLIED,
+             Item::COUNTERS_SKIPPED, Item::COUNTERS_SAMPLES},
+            snapshot);
+  snapshot->evaluation = state.evaluation;
+  snapshot->MarkSaved(Item::EVAL);
+  snapshot->best = state.best;
+  if (state.best.has_value()) {
+    snapshot->MarkSaved(Item::BEST);
+  } else {
+    snapshot->MarkEmpty(Item::BEST);
+  }
+  MarkNotApplicable({Item::EARLY_STOP}, "the run ends by its steps alone",
+                    snapshot);
+}
+
+void CaptureStepOptions(const TrainState& state, Snapshot* snapshot) {
+  snapshot->clip = state.clip;
+  if (state.clip.has_value()) {
+    snapshot->MarkSaved(Item::CLIP);
+  } else {
+    snapshot->MarkNotApplicable(Item::CLIP, "gradients are not clipped");
+  }
+  MarkNotApplicable({Item::ACCUM_COUNT, Item::ACCUM_GRADS},
+                    "every batch is a step", snapshot);
+  MarkNotApplicable({Item::EMA_WEIGHTS, Item::EMA_UPDATES, Item::EMA_CONFIG},
+                    "no average of the weights is kept", snapshot);
 }
 
 }  // namespace
@@ -97,53 +222,19 @@ void MarkInventory(const TrainState& state, Snapshot* snapshot) {
 Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
                       const RunInfo& run) {
   Snapshot snapshot;
-  snapshot.run_id = run.run_id;
-  snapshot.attempt = run.attempt;
-  snapshot.parent = run.parent;
   snapshot.step = state.attempted;
-  snapshot.architecture = run.architecture;
-  snapshot.initialisation = kTorchDefaultV1;
-  for (const NamedTensor& t : state.model->Parameters()) {
-    snapshot.parameters.push_back(ViewOf(t.name, t.tensor));
-  }
-  for (const NamedTensor& t : state.model->Buffers()) {
-    snapshot.buffers.push_back(ViewOf(t.name, t.tensor));
-  }
-  snapshot.optimizer = state.optimizer->state();
-
-  ScheduleState sched;
-  sched.form = std::string(kWarmupCosineV1);
-  sched.unit = ScheduleState::Unit::kApplied;
-  sched.position = state.schedule_position;
-  sched.horizon = schedule.definition().horizon;
-  sched.warmup = schedule.definition().warmup;
-  sched.final_fraction = schedule.definition().final_fraction;
-  snapshot.schedule = sched;
-
-  if (state.scaler != nullptr) snapshot.scaler = state.scaler->state();
-
-  SamplerState sampler;
-  sampler.algorithm = std::string(kFeistelV1);
-  sampler.seed = state.sampler->options().seed;
-  sampler.cursor = state.sampler->cursor();
-  sampler.batch_size = state.sampler->options().batch_size;
-  sampler.dataset_size = state.sampler->options().dataset_size;
-  sampler.stream_algorithm = std::string(kPhilox4x32_10);
-  sampler.augmentation = run.augmentation;
-  snapshot.sampler = sampler;
-
-  snapshot.generators.push_back(
-      SaveGenerator(state.cpu_generator, "cpu", "mt19937"));
-  if (state.cuda_generator.has_value()) {
-    snapshot.generators.push_back(
-        SaveGenerator(*state.cuda_generator, "cuda:0", "philox4x32-10"));
-  }
-  snapshot.config = run.config;
-  snapshot.environment = run.environment;
-  snapshot.writer = absl::StrCat("reprise trainer ", kTrainerVersion);
-  snapshot.created_unix_nanos = absl::ToUnixNanos(absl::Now());
-  snapshot.host = HostName();
-  MarkInventory(state, &snapshot);
+  CaptureRun(run, &snapshot);
+  CaptureModel(*state.model, run, &snapshot);
+  CaptureOptimizer(*state.optimizer, &snapshot);
+  CaptureSchedule(state, schedule, &snapshot);
+  CaptureScaler(state, &snapshot);
+  CaptureData(*state.sampler, run.augmentation, &snapshot);
+  CaptureGenerators(state, &snapshot);
+  CaptureStepOptions(state, &snapshot);
+  CaptureProgress(state, &snapshot);
+  snapshot.MarkNotApplicable(Item::USER, "this trainer adds no values");
+  snapshot.witness = WitnessOf(state);
+  snapshot.MarkSaved(Item::WITNESS);
   return snapshot;
 }
 

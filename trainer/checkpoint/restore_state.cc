@@ -2,11 +2,13 @@
 #include <ATen/core/Generator.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +17,7 @@
 #include "format/random/philox.h"
 #include "format/refusal.h"
 #include "format/vocabulary.h"
+#include "trainer/checkpoint/ties.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/data/augment.h"
@@ -91,25 +94,40 @@ absl::Status LoadTensors(absl::string_view item,
                          absl::StrJoin(unexpected, ", "), "]"));
 }
 
-// Whether training cannot go on without it. What version 1 has no place for,
-// runs that were saved in version 1 did not have; their clipping is in the
-// configuration.
-bool IsNeeded(Item item) {
-  return ItemsNotRecordedByV1().count(item) == 0 && item != Item::CLIP;
+// Whether version 1 wrote what the snapshot was migrated from.
+bool ComesFromV1(const Snapshot& snapshot) {
+  return std::any_of(
+      snapshot.history.begin(), snapshot.history.end(),
+      [](const MigrationRecord& step) { return step.from_major == 1; });
 }
 
-// Refuses, by name, whatever the file leaves out. Moments that are not there
-// yet are right exactly before the first applied step.
+bool Omitted(const Snapshot& snapshot, Item item) {
+  const ItemRecord* record = snapshot.Find(item);
+  return record != nullptr && record->presence == Presence::PRESENCE_OMITTED;
+}
+
+bool Saved(const Snapshot& snapshot, Item item) {
+  const ItemRecord* record = snapshot.Find(item);
+  return record != nullptr && record->presence == Presence::PRESENCE_SAVED;
+}
+
+// Refuses, by name, whatever the file leaves out, but for what version 1 had no
+// place for. Moments that are not there yet are right exactly before the first
+// applied step.
 absl::Status CheckPresence(const Snapshot& snapshot) {
+  const std::vector<Item> unknown_to_v1 = NotRecordedByV1(snapshot);
   for (const ItemRecord& record : snapshot.inventory) {
     if (record.presence == Presence::PRESENCE_OMITTED &&
-        IsNeeded(record.item)) {
+        std::count(unknown_to_v1.begin(), unknown_to_v1.end(), record.item) ==
+            0) {
       return MakeRefusal(
           Refusal::MISSING_ITEM,
           absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",
                        record.reason, "); training cannot go on as it was"));
     }
     if (record.presence == Presence::PRESENCE_EMPTY && snapshot.schedule &&
+        (record.item == Item::OPTIM_MOMENTS ||
+         record.item == Item::OPTIM_STEP) &&
         snapshot.schedule->position > 0) {
       return MakeRefusal(
           Refusal::MISSING_ITEM,
@@ -118,34 +136,66 @@ absl::Status CheckPresence(const Snapshot& snapshot) {
                        " applied steps"));
     }
   }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status RestoreState(const Snapshot& snapshot,
-                          const WarmupCosine& schedule, TrainState* state) {
-  if (auto s = CheckPresence(snapshot); !s.ok()) return s;
   if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
     return MakeRefusal(Refusal::MISSING_ITEM,
                        "optim, sched or sampler: not in the checkpoint, which "
                        "is not one to train on from");
   }
-  if (auto s = LoadTensors("model.params", snapshot.parameters,
-                           state->model->Parameters());
-      !s.ok()) {
-    return s;
-  }
-  if (auto s = LoadTensors("model.buffers", snapshot.buffers,
-                           state->model->Buffers());
-      !s.ok()) {
-    return s;
-  }
-  if (auto s = AsMismatch(state->optimizer->Load(*snapshot.optimizer));
-      !s.ok()) {
-    return s;
-  }
+  return absl::OkStatus();
+}
 
+absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
+  if (auto s =
+          LoadTensors("model.params", snapshot.parameters, model->Parameters());
+      !s.ok()) {
+    return s;
+  }
+  if (auto s = LoadTensors("model.buffers", snapshot.buffers, model->Buffers());
+      !s.ok()) {
+    return s;
+  }
+  const Ties live = TiesOf(model->Parameters());
+  if (Saved(snapshot, Item::MODEL_TIES) &&
+      live != TiesOf(snapshot.parameters)) {
+    return Mismatch("model.ties",
+                    "the checkpoint's tensors that are one storage are not "
+                    "those of the model");
+  }
+  if (snapshot.frozen.has_value()) {
+    const std::vector<std::string>& frozen = *snapshot.frozen;
+    for (const NamedTensor& t : model->Parameters()) {
+      t.tensor.requires_grad_(
+          std::count(frozen.begin(), frozen.end(), t.name) == 0);
+    }
+  }
+  if (snapshot.mode.has_value() &&
+      (!snapshot.mode->training ||
+       !snapshot.mode->modules_in_other_mode.empty())) {
+    return Mismatch("mode",
+                    "expected every module in training mode, found one in "
+                    "evaluation mode");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RestoreOptimizer(const Snapshot& snapshot, Optimizer* optimizer) {
+  OptimizerState saved = *snapshot.optimizer;
+  if (saved.state_dtype.has_value() && *saved.state_dtype != DType::kF32) {
+    return Mismatch("optim.dtype",
+                    absl::StrCat("expected moments made in f32, found ",
+                                 Name(*saved.state_dtype)));
+  }
+  // "Nothing yet" is what a fresh optimizer has.
+  saved.states.erase(std::remove_if(saved.states.begin(), saved.states.end(),
+                                    [](const ParameterState& s) {
+                                      return s.step == 0 && s.moments.empty();
+                                    }),
+                     saved.states.end());
+  return AsMismatch(optimizer->Load(saved));
+}
+
+absl::Status RestoreSchedule(const Snapshot& snapshot,
+                             const WarmupCosine& schedule, TrainState* state) {
   const ScheduleState& sched = *snapshot.schedule;
   if (sched.form != kWarmupCosineV1 ||
       sched.unit != ScheduleState::Unit::kApplied ||
@@ -167,7 +217,19 @@ absl::Status RestoreState(const Snapshot& snapshot,
                     absl::StrCat("expected at most the ", snapshot.step,
                                  " attempted steps, found ", sched.position));
   }
+  if (snapshot.counters.has_value() &&
+      sched.position != snapshot.counters->applied) {
+    return Mismatch("sched.position",
+                    absl::StrCat("expected the ", snapshot.counters->applied,
+                                 " applied steps that counters.applied has, "
+                                 "found ",
+                                 sched.position));
+  }
+  state->schedule_position = sched.position;
+  return absl::OkStatus();
+}
 
+absl::Status RestoreScaler(const Snapshot& snapshot, TrainState* state) {
   if ((state->scaler != nullptr) != snapshot.scaler.has_value()) {
     return Mismatch("scaler.scale",
                     state->scaler != nullptr
@@ -176,12 +238,12 @@ absl::Status RestoreState(const Snapshot& snapshot,
                         : "the checkpoint has a scaler and the run does not "
                           "scale its loss");
   }
-  if (state->scaler != nullptr) {
-    if (auto s = AsMismatch(state->scaler->Load(*snapshot.scaler)); !s.ok()) {
-      return s;
-    }
-  }
+  if (state->scaler == nullptr) return absl::OkStatus();
+  return AsMismatch(state->scaler->Load(*snapshot.scaler));
+}
 
+absl::Status RestoreData(const Snapshot& snapshot, const DataFingerprint& data,
+                         Sampler* position) {
   const SamplerState& sampler = *snapshot.sampler;
   if (sampler.algorithm != kFeistelV1 ||
       sampler.stream_algorithm != kPhilox4x32_10) {
@@ -195,26 +257,81 @@ absl::Status RestoreState(const Snapshot& snapshot,
                     absl::StrCat("expected augmentation ", kShift2FlipV1,
                                  " or none, found ", sampler.augmentation));
   }
-  if (sampler.seed != state->sampler->options().seed ||
-      sampler.batch_size != state->sampler->options().batch_size ||
-      sampler.dataset_size != state->sampler->options().dataset_size) {
+  if (sampler.seed != position->options().seed ||
+      sampler.batch_size != position->options().batch_size ||
+      sampler.dataset_size != position->options().dataset_size) {
     return Mismatch(
         "data.batch",
         absl::StrFormat("expected seed %d, %d samples in batches of %d; found "
                         "seed %d, %d samples in batches of %d",
-                        state->sampler->options().seed,
-                        state->sampler->options().dataset_size,
-                        state->sampler->options().batch_size, sampler.seed,
+                        position->options().seed,
+                        position->options().dataset_size,
+                        position->options().batch_size, sampler.seed,
                         sampler.dataset_size, sampler.batch_size));
   }
-  if (auto s = AsMismatch(state->sampler->SeekTo(sampler.cursor)); !s.ok()) {
+  if (!sampler.in_flight.empty()) {
+    return Mismatch(
+        "loader.inflight",
+        absl::StrCat("expected none, found ", sampler.in_flight.size(),
+                     " samples that were drawn and not trained"));
+  }
+  if (snapshot.fingerprint.has_value() &&
+      (snapshot.fingerprint->algorithm != data.algorithm ||
+       snapshot.fingerprint->digest != data.digest)) {
+    return Mismatch(
+        "data.fingerprint",
+        absl::StrFormat("the checkpoint was trained on other data: expected "
+                        "%s %s of %d samples, found %s %s of %d samples",
+                        snapshot.fingerprint->algorithm,
+                        absl::BytesToHexString(snapshot.fingerprint->digest),
+                        snapshot.fingerprint->samples, data.algorithm,
+                        absl::BytesToHexString(data.digest), data.samples));
+  }
+  return AsMismatch(position->SeekTo(sampler.cursor));
+}
+
+// Version 1 has one counter: what it does not record follows from the others.
+void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
+  state->attempted = snapshot.step;
+  state->applied = snapshot.counters.has_value() ? snapshot.counters->applied
+                                                 : snapshot.schedule->position;
+  state->skipped = snapshot.step - state->applied;
+  state->evaluation = snapshot.evaluation.value_or(EvaluationState());
+  state->best = snapshot.best;
+  // What clips is in the configuration of version 1.
+  if (!Omitted(snapshot, Item::CLIP)) state->clip = snapshot.clip;
+}
+
+}  // namespace
+
+std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
+  std::vector<Item> items;
+  if (!ComesFromV1(snapshot)) return items;
+  for (const ItemRecord& record : snapshot.inventory) {
+    if (record.presence == Presence::PRESENCE_OMITTED &&
+        (record.item == Item::CLIP ||
+         ItemsNotRecordedByV1().count(record.item) > 0)) {
+      items.push_back(record.item);
+    }
+  }
+  return items;
+}
+
+absl::Status RestoreState(const Snapshot& snapshot,
+                          const WarmupCosine& schedule,
+                          const DataFingerprint& data, TrainState* state) {
+  if (auto s = CheckPresence(snapshot); !s.ok()) return s;
+  if (auto s = RestoreModel(snapshot, state->model.get()); !s.ok()) return s;
+  if (auto s = RestoreOptimizer(snapshot, state->optimizer.get()); !s.ok()) {
     return s;
   }
-
-  state->attempted = snapshot.step;
-  state->schedule_position = sched.position;
-  state->skipped = snapshot.step - sched.position;
-
+  if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
+  if (auto s = RestoreScaler(snapshot, state); !s.ok()) return s;
+  if (auto s = RestoreData(snapshot, data, state->sampler.get()); !s.ok()) {
+    return s;
+  }
+  RestoreProgress(snapshot, state);
+  // Last: everything before may have drawn from them.
   if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
       !s.ok()) {
     return s;

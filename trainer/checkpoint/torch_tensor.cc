@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,13 +20,23 @@ struct DTypePair {
 };
 
 constexpr DTypePair kDTypes[] = {
-    {DType::kF64, at::kDouble}, {DType::kF32, at::kFloat},
-    {DType::kF16, at::kHalf},   {DType::kBF16, at::kBFloat16},
-    {DType::kI64, at::kLong},   {DType::kU64, at::kUInt64},
-    {DType::kI32, at::kInt},    {DType::kU32, at::kUInt32},
-    {DType::kI16, at::kShort},  {DType::kU16, at::kUInt16},
-    {DType::kI8, at::kChar},    {DType::kU8, at::kByte},
+    {DType::kF64, at::kDouble},
+    {DType::kF32, at::kFloat},
+    {DType::kF16, at::kHalf},
+    {DType::kBF16, at::kBFloat16},
+    {DType::kI64, at::kLong},
+    {DType::kU64, at::kUInt64},
+    {DType::kI32, at::kInt},
+    {DType::kU32, at::kUInt32},
+    {DType::kI16, at::kShort},
+    {DType::kU16, at::kUInt16},
+    {DType::kI8, at::kChar},
+    {DType::kU8, at::kByte},
     {DType::kBool, at::kBool},
+    {DType::kF8E4M3FN, at::kFloat8_e4m3fn},
+    {DType::kF8E5M2, at::kFloat8_e5m2},
+    {DType::kC64, at::kComplexFloat},
+    {DType::kC128, at::kComplexDouble},
 };
 
 DType FromTorch(at::ScalarType type) {
@@ -42,14 +53,34 @@ at::ScalarType ToTorch(DType dtype) {
   TORCH_CHECK(false, "no such dtype: ", static_cast<int>(dtype));
 }
 
+std::vector<int64_t> RowMajor(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
 }  // namespace
 
 Tensor ViewOf(std::string name, const at::Tensor& tensor) {
-  auto dense =
-      std::make_shared<at::Tensor>(tensor.detach().to(at::kCPU).contiguous());
-  const void* data = dense->numel() == 0 ? nullptr : dense->const_data_ptr();
-  return Tensor::Shared(std::move(name), FromTorch(tensor.scalar_type()),
-                        tensor.sizes().vec(), std::move(dense), data);
+  const bool dense = tensor.is_non_overlapping_and_dense();
+  at::Tensor host = tensor.detach();
+  if (!dense) host = host.contiguous();
+  auto owner = std::make_shared<at::Tensor>(host.to(at::kCPU));
+  const void* data = owner->numel() == 0 ? nullptr : owner->const_data_ptr();
+  Tensor view = Tensor::Strided(
+      std::move(name), FromTorch(owner->scalar_type()), owner->sizes().vec(),
+      owner->strides().vec(), owner, data);
+  if (owner->numel() > 0 && !tensor.is_cpu()) {
+    // A copy: the device's address says which tensors are one.
+    const c10::Storage& storage = tensor.storage();
+    view.SetStorage(reinterpret_cast<uint64_t>(storage.data()),
+                    tensor.storage_offset() * tensor.element_size());
+  }
+  return view;
 }
 
 absl::Status CopyInto(const Tensor& source, const at::Tensor& destination) {
@@ -68,9 +99,16 @@ absl::Status CopyInto(const Tensor& source, const at::Tensor& destination) {
   }
   if (source.num_bytes() == 0) return absl::OkStatus();
   const at::NoGradGuard no_grad;
+  const std::vector<int64_t> strides =
+      source.strides().empty() ? RowMajor(source.shape()) : source.strides();
+  if (!source.IsRowMajor() && destination.is_non_overlapping_and_dense() &&
+      destination.strides().vec() != strides) {
+    destination.unsafeGetTensorImpl()->set_sizes_and_strides(
+        destination.sizes(), at::IntArrayRef(strides));
+  }
   // The view is only read from; from_blob has no const form.
   const at::Tensor view =
-      at::from_blob(const_cast<void*>(source.data()), source.shape(),
+      at::from_blob(const_cast<void*>(source.data()), source.shape(), strides,
                     at::TensorOptions(dtype));
   // Not through `destination` itself: autograd refuses to write into a leaf
   // that requires gradients.

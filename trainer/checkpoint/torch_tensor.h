@@ -11,13 +11,15 @@
 
 namespace reprise {
 
-// `tensor` under `name`. Shares its memory when it is dense, row-major and on
-// the CPU; otherwise holds a copy that is. REQUIRES: a dtype that the format
-// has (checked).
+// `tensor` under `name`, with its order of dimensions. Shares its memory when
+// it is dense and on the CPU; otherwise holds a copy that is. Views of one
+// storage, on a device too, are one tensor in the checkpoint (model.ties).
+// REQUIRES: a dtype that the format has (checked).
 Tensor ViewOf(std::string name, const at::Tensor& tensor);
 
 // Overwrites the elements of `destination` (any device, any strides) by those
-// of `source`. Errors: InvalidArgument naming the tensor when dtype or shape
+// of `source`, and takes over an order of dimensions that is not row-major: it
+// decides bits. Errors: InvalidArgument naming the tensor when dtype or shape
 // differ; nothing is changed then.
 absl::Status CopyInto(const Tensor& source, const at::Tensor& destination);
 

@@ -14,7 +14,7 @@
 namespace reprise {
 
 // What goes into a checkpoint beside TrainState: which run this is, what it was
-// told, where it runs.
+// told, on what and where it runs.
 struct RunInfo {
   std::string run_id;
   uint64_t attempt = 1;
@@ -22,20 +22,32 @@ struct RunInfo {
   std::vector<ConfigField> config;
   std::string architecture;
   std::string augmentation;  // algorithm id; empty: none
+  DataFingerprint fingerprint;
   EnvironmentState environment;
+  // Items that the checkpoint resumed from did not have.
+  std::vector<Item> accepted_missing;
+  // What the checkpoint resumed from carries on.
+  std::vector<std::string> optional_features;
+  std::vector<MigrationRecord> history;
 };
 
-// The state at the boundary that `state` stands at. Tensors are views of the
-// live ones: save before the next step.
+// The state as `state` stands, every item of the inventory answered. Tensors
+// are views of the live ones: save before the next step.
 Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
                       const RunInfo& run);
 
 // Makes `state`, freshly built from the same configuration, the one that
-// `snapshot` holds; generators last, because building and loading draw from
-// them. Errors carry a Refusal: MISSING_ITEM naming the item, MISMATCH naming
-// what differs. `state` is unusable then.
+// `snapshot` (of version 1 or 2) holds; generators last, because building and
+// loading draw from them. `data` is the data set that it will train on. Errors
+// carry a Refusal: MISSING_ITEM naming the item, MISMATCH naming what differs.
+// `state` is unusable then.
 absl::Status RestoreState(const Snapshot& snapshot,
-                          const WarmupCosine& schedule, TrainState* state);
+                          const WarmupCosine& schedule,
+                          const DataFingerprint& data, TrainState* state);
+
+// Items that the run has and `snapshot` does not because version 1, which wrote
+// it or what it was migrated from, does not record them.
+std::vector<Item> NotRecordedByV1(const Snapshot& snapshot);
 
 // One row for each item of the inventory, for people: what was restored.
 struct RestoredItem {

@@ -10,6 +10,8 @@
 
 #include "format/refusal.h"
 #include "gtest/gtest.h"
+#include "trainer/checkpoint/data_fingerprint.h"
+#include "trainer/checkpoint/witness.h"
 #include "trainer/config/config.h"
 #include "trainer/data/synthetic.h"
 
@@ -28,6 +30,7 @@ class TrainStateCodec : public testing::Test {
     data_ = MakeSynthetic(options);
     run_.run_id = std::string(32, 'a');
     run_.architecture = "mlp";
+    run_.fingerprint = FingerprintOf(data_);
     run_.environment.device = "cpu";
   }
 
@@ -56,6 +59,7 @@ class TrainStateCodec : public testing::Test {
       state->optimizer->Step();
       state->scaler->Update();
       ++state->attempted;
+      ++state->applied;
       ++state->schedule_position;
       for (Optimizer::Group& group : state->optimizer->groups()) {
         group.lr =
@@ -105,7 +109,8 @@ TEST_F(TrainStateCodec, RestoresEveryStateAndGoesOnBitForBit) {
   Train(&original, 3);
   const Snapshot snapshot = CaptureState(original, schedule(), run_);
   TrainState resumed = Make();
-  ASSERT_TRUE(RestoreState(snapshot, schedule(), &resumed).ok());
+  ASSERT_TRUE(
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed).ok());
   ExpectEqual(original, resumed);
   // The generator is one per process: run the two futures one after the other
   // from the same restored draw.
@@ -122,7 +127,8 @@ TEST_F(TrainStateCodec, RestoresTheGeneratorLastSoThatBuildingDrawsNothing) {
   const Snapshot snapshot = CaptureState(original, schedule(), run_);
   const at::Tensor expected = at::rand({8});
   TrainState resumed = Make();
-  ASSERT_TRUE(RestoreState(snapshot, schedule(), &resumed).ok());
+  ASSERT_TRUE(
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed).ok());
   EXPECT_TRUE(at::equal(at::rand({8}), expected));
 }
 
@@ -134,7 +140,7 @@ TEST_F(TrainStateCodec, C03_LoadingAndSavingAHundredTimesChangesNothing) {
   const std::string generator = first.generators[0].state;
   for (int i = 0; i < 100; ++i) {
     const Snapshot again = CaptureState(state, schedule(), run_);
-    ASSERT_TRUE(RestoreState(again, schedule(), &state).ok());
+    ASSERT_TRUE(RestoreState(again, schedule(), run_.fingerprint, &state).ok());
   }
   const Snapshot last = CaptureState(state, schedule(), run_);
   EXPECT_EQ(last.generators[0].state, generator);
@@ -150,7 +156,8 @@ TEST_F(TrainStateCodec, C04_SaysEmptyBeforeTheFirstAppliedStep) {
   EXPECT_EQ(snapshot.Find(Item::OPTIM_MOMENTS)->presence,
             Presence::PRESENCE_EMPTY);
   TrainState resumed = Make();
-  EXPECT_TRUE(RestoreState(snapshot, schedule(), &resumed).ok());
+  EXPECT_TRUE(
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed).ok());
 }
 
 TEST_F(TrainStateCodec, MomentsOfSgdWithoutMomentumDoNotApply) {
@@ -163,7 +170,8 @@ TEST_F(TrainStateCodec, MomentsOfSgdWithoutMomentumDoNotApply) {
     EXPECT_EQ(snapshot.Find(Item::OPTIM_MOMENTS)->presence,
               Presence::PRESENCE_NOT_APPLICABLE);
     TrainState resumed = Make();
-    const absl::Status status = RestoreState(snapshot, schedule(), &resumed);
+    const absl::Status status =
+        RestoreState(snapshot, schedule(), run_.fingerprint, &resumed);
     ASSERT_TRUE(status.ok()) << status;
     ExpectEqual(state, resumed);
   }
@@ -177,7 +185,8 @@ TEST_F(TrainStateCodec, C21_RefusesAnotherModelListingNames) {
   const float value[1] = {0};
   snapshot.parameters.push_back(
       Tensor::View("stranger", DType::kF32, {1}, value));
-  const absl::Status status = RestoreState(snapshot, schedule(), &state);
+  const absl::Status status =
+      RestoreState(snapshot, schedule(), run_.fingerprint, &state);
   EXPECT_EQ(RefusalOf(status), Refusal::MISMATCH);
   EXPECT_NE(status.message().find("fc1.weight"), std::string::npos);
   EXPECT_NE(status.message().find("stranger"), std::string::npos);
@@ -203,6 +212,12 @@ TEST_F(TrainStateCodec, RefusesEachMissingOrForeignPartByItem) {
        [](Snapshot* s) { s->sampler->augmentation = "another-v1"; }},
       {"scaler.config", [](Snapshot* s) { s->scaler->arithmetic = "x"; }},
       {"data.batch", [](Snapshot* s) { s->sampler->batch_size = 8; }},
+      {"data.fingerprint", [](Snapshot* s) { s->fingerprint->digest[0] ^= 1; }},
+      {"loader.inflight", [](Snapshot* s) { s->sampler->in_flight = {5}; }},
+      {"optim.dtype",
+       [](Snapshot* s) { s->optimizer->state_dtype = DType::kBF16; }},
+      {"mode", [](Snapshot* s) { s->mode->training = false; }},
+      {"counters.applied", [](Snapshot* s) { ++s->counters->applied; }},
       {"optim.kind", [](Snapshot* s) { s->optimizer->kind = "sgd"; }},
       {"optim.moments",
        [](Snapshot* s) { s->optimizer->states[0].moments.pop_back(); }},
@@ -211,10 +226,64 @@ TEST_F(TrainStateCodec, RefusesEachMissingOrForeignPartByItem) {
     Snapshot bad = good;
     fault.apply(&bad);
     TrainState fresh = Make();
-    const absl::Status status = RestoreState(bad, schedule(), &fresh);
+    const absl::Status status =
+        RestoreState(bad, schedule(), run_.fingerprint, &fresh);
     EXPECT_FALSE(status.ok()) << fault.item;
     EXPECT_NE(status.message().find(fault.item), std::string::npos)
         << fault.item << ": " << status;
+  }
+}
+
+TEST_F(TrainStateCodec, EveryItemOfTheInventoryIsAnsweredAndHasAValueOrReason) {
+  TrainState state = Make();
+  Train(&state, 2);
+  const Snapshot snapshot = CaptureState(state, schedule(), run_);
+  for (int number = Item::MODEL_PARAMS; number <= Item::WITNESS; ++number) {
+    const ItemRecord* record = snapshot.Find(static_cast<Item>(number));
+    ASSERT_NE(record, nullptr) << TextOf(static_cast<Item>(number));
+    EXPECT_NE(record->presence, Presence::PRESENCE_OMITTED)
+        << TextOf(record->item);
+  }
+  for (const RestoredItem& row : DescribeRestored(snapshot)) {
+    EXPECT_EQ(row.value.empty(), row.presence == "EMPTY") << row.item;
+  }
+}
+
+TEST_F(TrainStateCodec, FrozenParametersComeBackFrozen) {
+  TrainState state = Make();
+  state.model->Parameters()[0].tensor.requires_grad_(false);
+  const Snapshot snapshot = CaptureState(state, schedule(), run_);
+  EXPECT_EQ(*snapshot.frozen,
+            std::vector<std::string>{state.model->Parameters()[0].name});
+  TrainState resumed = Make();
+  ASSERT_TRUE(
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed).ok());
+  EXPECT_FALSE(resumed.model->Parameters()[0].tensor.requires_grad());
+  EXPECT_TRUE(resumed.model->Parameters()[1].tensor.requires_grad());
+}
+
+TEST_F(TrainStateCodec, C17_WitnessNamesWhatChangedSinceTheSave) {
+  struct Change {
+    const char* item;
+    void (*apply)(TrainState*);
+  };
+  const Change changes[] = {
+      {"rng.cpu", [](TrainState*) { at::rand({1}); }},
+      {"sampler.cursor", [](TrainState* s) { s->sampler->Advance(); }},
+      {"scaler.scale", [](TrainState* s) { s->scaler->Update(); }},
+      {"sched.applied",
+       [](TrainState* s) { s->optimizer->groups()[1].lr *= 2; }},
+  };
+  for (const Change& change : changes) {
+    given_.mutable_precision()->set_growth_interval(1);
+    TrainState state = Make();
+    const WitnessState witness = WitnessOf(state);
+    EXPECT_TRUE(CheckWitness(witness, state).ok());
+    EXPECT_TRUE(CheckWitness(witness, state).ok()) << "checking changed it";
+    change.apply(&state);
+    const absl::Status status = CheckWitness(witness, state);
+    EXPECT_EQ(RefusalOf(status), Refusal::MISMATCH) << change.item;
+    EXPECT_NE(status.message().find(change.item), std::string::npos) << status;
   }
 }
 

@@ -33,9 +33,12 @@
 #include "absl/strings/str_format.h"
 #include "format/checkpoint_store.h"
 #include "format/random/philox.h"
+#include "format/version.h"
 #include "format/vocabulary.h"
 #include "trainer/amp/autocast.h"
+#include "trainer/checkpoint/data_fingerprint.h"
 #include "trainer/checkpoint/train_state_codec.h"
+#include "trainer/checkpoint/witness.h"
 #include "trainer/config/config.h"
 #include "trainer/data/sampler.h"
 #include "trainer/device/environment.h"
@@ -125,6 +128,7 @@ absl::StatusOr<float> Step(const WarmupCosine& schedule, TrainState* state) {
     ++state->skipped;
   } else {
     state->optimizer->Step();
+    ++state->applied;
     ++state->schedule_position;
   }
   state->scaler->Update();
@@ -149,9 +153,13 @@ absl::Status Reference(int checkpoint_at) {
   if (!schedule.ok()) return schedule.status();
   auto state = MakeTrainState(config, Shape(), at::kCPU);
   if (!state.ok()) return state.status();
-  auto store = CheckpointStore::Open(absl::GetFlag(FLAGS_folder) + "/run", {});
+  CheckpointStore::Options options;
+  options.format_major = kV2Major;
+  auto store =
+      CheckpointStore::Open(absl::GetFlag(FLAGS_folder) + "/run", options);
   if (!store.ok()) return store.status();
   RunInfo run;
+  run.fingerprint = FingerprintOf(Shape());
   run.run_id = std::string(32, '0');
   run.config = Flatten(config);
   run.architecture = config.model().kind();
@@ -219,10 +227,13 @@ absl::Status Resume(const std::string& left_out) {
     return absl::NotFoundError("no checkpoint in " +
                                absl::GetFlag(FLAGS_folder));
   }
-  if (auto s = RestoreState(newest->checkpoint->snapshot, *schedule, &*state);
+  const Snapshot& snapshot = newest->checkpoint->snapshot;
+  if (auto s =
+          RestoreState(snapshot, *schedule, FingerprintOf(Shape()), &*state);
       !s.ok()) {
     return s;
   }
+  if (auto s = CheckWitness(*snapshot.witness, *state); !s.ok()) return s;
   LeaveOut(left_out, config, *schedule, &*state);
   std::printf("%-22s", left_out == "none"
                            ? "everything restored"

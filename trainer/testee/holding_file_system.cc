@@ -12,13 +12,11 @@ namespace v1 = conformance::v1;
 
 // What the store's operations are recognised by (format/run_layout.h).
 constexpr absl::string_view kManifest = "/manifest.ckpt";
+constexpr absl::string_view kShard = ".bin";
 constexpr absl::string_view kTemporaryStep = "/.tmp-step-";
 constexpr absl::string_view kTrash = "/.trash-";
 constexpr absl::string_view kStep = "/step-";
 constexpr absl::string_view kLatest = "/latest";
-
-// More than an envelope, less than any manifest with tensors.
-constexpr size_t kLargeWrite = 1024;
 
 }  // namespace
 
@@ -27,9 +25,10 @@ HoldingFileSystem::HoldingFileSystem(FileSystem* target,
     : ForwardingFileSystem(target), reached_(std::move(reached)) {}
 
 absl::Status HoldingFileSystem::Before(const Operation& op) {
+  std::lock_guard<std::mutex> lock(mutex_);
   if (absl::StrContains(op.path, kTemporaryStep) &&
-      absl::EndsWith(op.path, kManifest)) {
-    BeforeTemporaryManifest(op);
+      absl::EndsWith(op.path, kShard)) {
+    BeforeShard(op);
   } else if (op.name == "RenameNoReplace" &&
              absl::StrContains(op.path, kTemporaryStep)) {
     reached_(v1::S4);
@@ -50,7 +49,7 @@ absl::Status HoldingFileSystem::Before(const Operation& op) {
   return absl::OkStatus();
 }
 
-void HoldingFileSystem::BeforeTemporaryManifest(const Operation& op) {
+void HoldingFileSystem::BeforeShard(const Operation& op) {
   if (op.name == "CreateExclusive") {
     opened_ = true;
     halved_ = cut_ = false;
@@ -58,9 +57,9 @@ void HoldingFileSystem::BeforeTemporaryManifest(const Operation& op) {
     if (opened_) reached_(v1::S1);
     if (halved_) reached_(v1::S2);
     opened_ = halved_ = false;
-    // The write that holds the tensors is cut in two: the store goes on with
-    // the other half, before which half of the bytes are there.
-    if (op.size >= kLargeWrite && !cut_) {
+    // The first write is cut in two: the store goes on with the other half,
+    // before which tensor bytes are there and others are not.
+    if (op.size > 1 && !cut_) {
       *op.allowed = op.size / 2;
       halved_ = cut_ = true;
     }

@@ -5,6 +5,7 @@
 #define REPRISE_TRAINER_TESTEE_HOLDING_FILE_SYSTEM_H_
 
 #include <functional>
+#include <mutex>
 #include <string>
 
 #include "format/io/testing/forwarding_file_system.h"
@@ -12,7 +13,8 @@
 
 namespace reprise {
 
-// Thread-compatible, like the store that it serves.
+// Thread-safe: the store writes tensors with several threads. A thread that is
+// held keeps the others from every further operation.
 class HoldingFileSystem : public ForwardingFileSystem {
  public:
   // `reached` is told each point when the operations stand there; it does not
@@ -23,11 +25,12 @@ class HoldingFileSystem : public ForwardingFileSystem {
   absl::Status Before(const Operation& operation) override;
 
  private:
-  // Of the manifest in a temporary folder.
-  void BeforeTemporaryManifest(const Operation& operation);
+  // Of a shard in a temporary folder.
+  void BeforeShard(const Operation& operation);
 
   const std::function<void(conformance::v1::Point)> reached_;
-  // Of the manifest that is being written.
+  std::mutex mutex_;
+  // Of the shard that is being written.
   bool opened_ = false;   // nothing is written yet
   bool halved_ = false;   // the last write was cut in two
   bool cut_ = false;      // some write was

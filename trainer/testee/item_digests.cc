@@ -45,108 +45,227 @@ std::string Groups(const OptimizerState& optimizer, bool applied) {
       });
 }
 
+std::string Numbers(const std::vector<NamedNumber>& numbers) {
+  return absl::StrJoin(numbers, " ",
+                       [](std::string* out, const NamedNumber& n) {
+                         absl::StrAppend(out, n.name, "=", Exact(n.value));
+                       });
+}
+
 // The value of `item` as text; scalars short enough to be shown.
 struct Value {
   std::string text;
   bool scalar = true;
 };
 
-Value ValueOf(const Snapshot& s, Item item) {
+Value Long(std::string text) { return {std::move(text), false}; }
+
+Value OfOptimizer(const OptimizerState& optimizer, Item item) {
   switch (item) {
-    case Item::MODEL_PARAMS:
-      return {DigestOf(s.parameters), false};
-    case Item::MODEL_BUFFERS:
-      return {DigestOf(s.buffers), false};
     case Item::OPTIM_KIND:
-      return {absl::StrCat(s.optimizer->kind, " ", s.optimizer->arithmetic)};
+      return {absl::StrCat(optimizer.kind, " ", optimizer.arithmetic)};
     case Item::OPTIM_GROUPS:
-      return {Groups(*s.optimizer, /*applied=*/false), false};
+      return Long(Groups(optimizer, /*applied=*/false));
     case Item::OPTIM_MOMENTS: {
       std::string bytes;
-      for (const ParameterState& state : s.optimizer->states) {
+      for (const ParameterState& state : optimizer.states) {
         absl::StrAppend(&bytes, state.parameter, ";");
         for (const Tensor& moment : state.moments) {
           AppendTensor(moment, &bytes);
         }
       }
-      return {std::move(bytes), false};
+      return Long(std::move(bytes));
     }
     case Item::OPTIM_STEP: {
       // One number while all parameters agree, which is the rule.
       std::string steps;
       bool same = true;
-      for (const ParameterState& state : s.optimizer->states) {
+      for (const ParameterState& state : optimizer.states) {
         absl::StrAppend(&steps, state.parameter, "=", state.step, ";");
-        same = same && state.step == s.optimizer->states[0].step;
+        same = same && state.step == optimizer.states[0].step;
       }
-      if (same && !s.optimizer->states.empty()) {
-        return {absl::StrCat(s.optimizer->states[0].step)};
+      if (same && !optimizer.states.empty()) {
+        return {absl::StrCat(optimizer.states[0].step)};
       }
-      return {std::move(steps), false};
+      return Long(std::move(steps));
     }
     case Item::OPTIM_IDENTITY:
-      return {absl::StrJoin(s.optimizer->groups, ";",
-                            [](std::string* out, const ParameterGroup& g) {
-                              absl::StrAppend(out,
-                                              absl::StrJoin(g.parameters, ","));
-                            }),
-              false};
-    case Item::SCHED_DEFINITION:
-      return {absl::StrCat(s.schedule->form, " warmup=", s.schedule->warmup,
-                           " final=", Exact(s.schedule->final_fraction)),
-              false};
-    case Item::SCHED_POSITION:
-      return {absl::StrCat(s.schedule->position)};
-    case Item::SCHED_UNIT:
-      return {absl::StrCat(static_cast<int>(s.schedule->unit))};
-    case Item::SCHED_HORIZON:
-      return {absl::StrCat(s.schedule->horizon)};
+      return Long(absl::StrJoin(
+          optimizer.groups, ";", [](std::string* out, const ParameterGroup& g) {
+            absl::StrAppend(out, absl::StrJoin(g.parameters, ","));
+          }));
+    case Item::OPTIM_DTYPE:
+      return {optimizer.state_dtype ? std::string(Name(*optimizer.state_dtype))
+                                    : "none"};
     case Item::SCHED_BASE:
-      return {Exact(s.optimizer->groups[0].base_lr)};
+      return Long(absl::StrJoin(optimizer.groups, ";",
+                                [](std::string* out, const ParameterGroup& g) {
+                                  absl::StrAppend(out, Exact(g.base_lr));
+                                }));
     case Item::SCHED_APPLIED:
-      return {Groups(*s.optimizer, /*applied=*/true), false};
+      return Long(Groups(optimizer, /*applied=*/true));
+    default:
+      return {};
+  }
+}
+
+Value OfSchedule(const ScheduleState& schedule, Item item) {
+  switch (item) {
+    case Item::SCHED_DEFINITION:
+      return Long(absl::StrCat(schedule.form, " warmup=", schedule.warmup,
+                               " final=", Exact(schedule.final_fraction), " ",
+                               Numbers(schedule.parameters)));
+    case Item::SCHED_POSITION:
+      return {absl::StrCat(schedule.position)};
+    case Item::SCHED_UNIT:
+      return {absl::StrCat(static_cast<int>(schedule.unit))};
+    case Item::SCHED_HORIZON:
+      return {absl::StrCat(schedule.horizon)};
+    case Item::SCHED_STATE:
+      if (!schedule.state) return {};
+      return Long(absl::StrCat(
+          schedule.state->best ? Exact(*schedule.state->best) : "none", " ",
+          schedule.state->bad_count, " ", schedule.state->cooldown, " ",
+          Exact(schedule.state->factor)));
+    default:
+      return {};
+  }
+}
+
+Value OfScaler(const GradScalerState& scaler, Item item) {
+  switch (item) {
     case Item::SCALER_SCALE:
-      return {Exact(s.scaler->scale)};
+      return {Exact(scaler.scale)};
     case Item::SCALER_GROWTH_TRACKER:
-      return {absl::StrCat(s.scaler->growth_tracker)};
+      return {absl::StrCat(scaler.growth_tracker)};
     case Item::SCALER_CONFIG:
-      return {absl::StrCat(Exact(s.scaler->growth_factor), " ",
-                           Exact(s.scaler->backoff_factor), " ",
-                           s.scaler->growth_interval),
-              false};
+      return Long(absl::StrCat(
+          Exact(scaler.growth_factor), " ", Exact(scaler.backoff_factor), " ",
+          scaler.growth_interval, " ", Exact(scaler.min_scale)));
+    default:
+      return {};
+  }
+}
+
+Value OfData(const Snapshot& s, Item item) {
+  const SamplerState& sampler = *s.sampler;
+  switch (item) {
     case Item::SAMPLER_ALGORITHM:
-      return {s.sampler->algorithm, false};
+      return Long(sampler.algorithm);
     case Item::SAMPLER_SEED:
-      return {absl::StrCat(s.sampler->seed)};
+      return {absl::StrCat(sampler.seed)};
     case Item::SAMPLER_CURSOR:
-      return {absl::StrCat(s.sampler->cursor)};
+      return {absl::StrCat(sampler.cursor)};
     case Item::SAMPLER_ORDER:
-      return {absl::StrCat(s.sampler->algorithm, " ", s.sampler->seed), false};
+      return Long(absl::StrCat(sampler.algorithm, " ", sampler.seed, " ",
+                               sampler.dataset_size));
+    case Item::DATA_FINGERPRINT:
+      return Long(
+          absl::StrCat(s.fingerprint->algorithm, s.fingerprint->digest));
     case Item::DATA_BATCH:
-      return {absl::StrCat(s.sampler->batch_size)};
+      return {absl::StrCat(sampler.batch_size, " tail ",
+                           static_cast<int>(sampler.tail))};
+    case Item::LOADER_INFLIGHT:
+      return Long(
+          absl::StrCat("in flight: ", absl::StrJoin(sampler.in_flight, ",")));
+    case Item::RNG_DATA:
+      return Long(
+          absl::StrCat(sampler.stream_algorithm, " ", sampler.augmentation));
+    default:
+      return {};
+  }
+}
+
+Value OfModel(const Snapshot& s, Item item) {
+  switch (item) {
+    case Item::MODEL_PARAMS:
+      return Long(DigestOf(s.parameters));
+    case Item::MODEL_BUFFERS:
+      return Long(DigestOf(s.buffers));
+    case Item::MODEL_TIES: {
+      std::string ties = "ties: ";
+      for (size_t i = 0; i < s.parameters.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) {
+          if (s.parameters[i].data() != s.parameters[j].data()) continue;
+          absl::StrAppend(&ties, s.parameters[j].name(), "=",
+                          s.parameters[i].name(), ";");
+        }
+      }
+      return Long(std::move(ties));
+    }
+    case Item::FROZEN_FLAGS:
+      return Long(absl::StrCat("frozen: ", absl::StrJoin(*s.frozen, ",")));
+    case Item::MODE:
+      return {s.mode->training ? "training" : "evaluation"};
+    case Item::MASTER:
+      return Long(DigestOf(s.masters));
+    case Item::ACCUM_GRADS:
+      return Long(DigestOf(s.gradients));
+    case Item::EMA_WEIGHTS:
+      return Long(DigestOf(s.ema_weights));
     case Item::RNG_CPU:
     case Item::RNG_CUDA:
       for (const GeneratorState& g : s.generators) {
-        if ((g.name == "cpu") == (item == Item::RNG_CPU)) {
-          return {g.state, false};
-        }
-      }
-      return {};
-    case Item::PRECISION_FLAGS:
-      return {absl::StrCat(s.environment->autocast_dtype, " ",
-                           s.environment->deterministic, " ",
-                           s.environment->allow_tf32),
-              false};
-    case Item::COUNTERS_STEP:
-      return {absl::StrCat(s.step)};
-    case Item::CLIP:
-      for (const ConfigField& field : s.config) {
-        if (field.path == "optimizer.clip_norm") return {field.value};
+        if ((g.name == "cpu") == (item == Item::RNG_CPU)) return Long(g.state);
       }
       return {};
     default:
       return {};
   }
+}
+
+Value OfProgress(const Snapshot& s, Item item) {
+  switch (item) {
+    case Item::ACCUM_COUNT:
+      return {absl::StrCat(s.accumulation->count)};
+    case Item::EMA_UPDATES:
+      return {absl::StrCat(s.ema->updates)};
+    case Item::EMA_CONFIG:
+      return Long(absl::StrCat(Exact(s.ema->decay), " ", s.ema->ramp));
+    case Item::CLIP:
+      return {absl::StrCat(static_cast<int>(s.clip->kind), " ",
+                           Exact(s.clip->limit))};
+    case Item::PRECISION_FLAGS:
+      return Long(absl::StrCat(s.environment->autocast_dtype, " ",
+                               s.environment->deterministic, " ",
+                               s.environment->allow_tf32));
+    case Item::COUNTERS_STEP:
+      return {absl::StrCat(s.step)};
+    case Item::COUNTERS_APPLIED:
+      return {absl::StrCat(s.counters->applied)};
+    case Item::COUNTERS_SKIPPED:
+      return {absl::StrCat(s.counters->skipped)};
+    case Item::COUNTERS_SAMPLES:
+      return {absl::StrCat(s.counters->samples)};
+    case Item::EVAL:
+      return Long(
+          absl::StrCat(s.evaluation->pending, " ",
+                       s.evaluation->last
+                           ? absl::StrCat(s.evaluation->last->step, " ",
+                                          Numbers(s.evaluation->last->metrics))
+                           : "none"));
+    case Item::BEST:
+      if (!s.best) return {};
+      return Long(absl::StrCat(s.best->metric, " ", Exact(s.best->value),
+                               " of ", s.best->step));
+    case Item::EARLY_STOP:
+      return Long(absl::StrCat(
+          s.early_stop->patience, " ", Exact(s.early_stop->min_delta), " ",
+          s.early_stop->bad_count, " ",
+          s.early_stop->best ? Exact(*s.early_stop->best) : "none"));
+    default:
+      return {};
+  }
+}
+
+Value ValueOf(const Snapshot& s, Item item) {
+  Value value = OfModel(s, item);
+  if (value.text.empty()) value = OfOptimizer(*s.optimizer, item);
+  if (value.text.empty()) value = OfSchedule(*s.schedule, item);
+  if (value.text.empty() && s.scaler) value = OfScaler(*s.scaler, item);
+  if (value.text.empty()) value = OfData(s, item);
+  if (value.text.empty()) value = OfProgress(s, item);
+  return value;
 }
 
 }  // namespace

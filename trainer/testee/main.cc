@@ -3,7 +3,9 @@
 //   testee describe --out=FILE
 //   testee run --request=FILE
 #include <cstdio>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -13,7 +15,6 @@
 #include "conformance/protocol/event_log.h"
 #include "conformance/protocol/messages.h"
 #include "format/refusal.h"
-#include "format/v1/items.h"
 #include "trainer/session.h"
 #include "trainer/testee/holding_file_system.h"
 #include "trainer/testee/testee_observer.h"
@@ -23,6 +24,25 @@ namespace reprise {
 namespace {
 
 namespace v1 = conformance::v1;
+
+// Items that no run of this trainer has.
+const auto& kLacking = *new std::map<Item, const char*>{
+    {Item::MODEL_TIES, "no model shares a tensor yet"},
+    {Item::MASTER, "parameters are kept in fp32"},
+    {Item::SCHED_STATE, "no schedule looks at evaluations yet"},
+    {Item::RNG_CUDA, "the bed is on the CPU"},
+    {Item::ACCUM_COUNT, "no accumulation yet"},
+    {Item::ACCUM_GRADS, "no accumulation yet"},
+    {Item::EMA_WEIGHTS, "no average of weights in the loop yet"},
+    {Item::EMA_UPDATES, "no average of weights in the loop yet"},
+    {Item::EMA_CONFIG, "no average of weights in the loop yet"},
+    {Item::EARLY_STOP, "no early stop yet"},
+    {Item::USER, "the trainer adds no values"},
+};
+
+// Not state that training reads.
+const auto& kWithoutDigest =
+    *new std::set<Item>{Item::CONFIG, Item::ENVIRONMENT, Item::WITNESS};
 
 conformance::Description Describe() {
   conformance::Description d;
@@ -48,10 +68,9 @@ conformance::Description Describe() {
         "parameters"}) {
     d.add_channels(channel);
   }
-  for (Item item : ItemsOfV1()) {
-    if (item != Item::RNG_CUDA && item != Item::RNG_DATA &&
-        item != Item::CONFIG && item != Item::ENVIRONMENT &&
-        item != Item::MODE) {
+  for (int number = Item::MODEL_PARAMS; number <= Item::WITNESS; ++number) {
+    const Item item = static_cast<Item>(number);
+    if (kLacking.count(item) == 0 && kWithoutDigest.count(item) == 0) {
       d.add_digests(item);
     }
   }
@@ -60,11 +79,7 @@ conformance::Description Describe() {
     entry->set_item(item);
     entry->set_reason(reason);
   };
-  lacks(Item::ACCUM_GRADS, "no accumulation yet");
-  lacks(Item::ACCUM_COUNT, "no accumulation yet");
-  lacks(Item::EMA_WEIGHTS, "no average of weights in the loop yet");
-  lacks(Item::BEST, "no best mark yet");
-  lacks(Item::EARLY_STOP, "no early stop yet");
+  for (const auto& [item, reason] : kLacking) lacks(item, reason);
   return d;
 }
 

@@ -76,10 +76,21 @@ std::string Describe(const ParameterGroup& g) {
       g.nesterov.has_value() ? absl::StrCat(*g.nesterov) : "none");
 }
 
+std::string Describe(const std::vector<NamedNumber>& numbers) {
+  return absl::StrJoin(numbers, " ",
+                       [](std::string* out, const NamedNumber& n) {
+                         absl::StrAppend(out, n.name, "=", Bits(n.value));
+                       });
+}
+
 std::string Describe(const ScheduleState& s) {
-  return absl::StrCat(s.form, " unit ", static_cast<int>(s.unit), " position ",
-                      s.position, " horizon ", s.horizon, " warmup ", s.warmup,
-                      " final_fraction ", Bits(s.final_fraction));
+  return absl::StrCat(
+      s.form, " unit ", static_cast<int>(s.unit), " position ", s.position,
+      " horizon ", s.horizon, " warmup ", s.warmup, " final_fraction ",
+      Bits(s.final_fraction), " ", Describe(s.parameters), " state ",
+      !s.state ? "none"
+               : absl::StrCat(Bits(s.state->best), " ", s.state->bad_count, " ",
+                              s.state->cooldown, " ", Bits(s.state->factor)));
 }
 
 std::string Describe(const GradScalerState& s) {
@@ -96,15 +107,66 @@ std::string Describe(const SamplerState& s) {
                       s.stream_algorithm, " ", s.augmentation);
 }
 
-template <typename T>
-std::string Describe(const std::optional<T>& value) {
-  return value.has_value() ? Describe(*value) : "none";
-}
-
 void CompareText(const std::string& item, const std::string& a,
                  const std::string& b, std::vector<std::string>* differences) {
   if (a == b) return;
   differences->push_back(absl::StrCat(item, ": expected ", a, ", found ", b));
+}
+
+std::string Describe(const CounterState& c) {
+  return absl::StrCat("applied ", c.applied, " skipped ", c.skipped,
+                      " samples ", c.samples);
+}
+
+std::string Describe(const ClipState& c) {
+  return absl::StrCat("kind ", static_cast<int>(c.kind), " limit ",
+                      Bits(c.limit), " norm ", Bits(c.norm_type));
+}
+
+std::string Describe(const EvaluationState& e) {
+  return absl::StrCat(
+      "pending ", e.pending, " last ",
+      !e.last ? "none"
+              : absl::StrCat(e.last->step, " ", Describe(e.last->metrics)));
+}
+
+std::string Describe(const BestState& b) {
+  return absl::StrCat(b.metric, " higher ", b.higher_is_better, " value ",
+                      Bits(b.value), " step ", b.step);
+}
+
+std::string Describe(const EarlyStopState& e) {
+  return absl::StrCat("patience ", e.patience, " delta ", Bits(e.min_delta),
+                      " bad ", e.bad_count, " best ", Bits(e.best));
+}
+
+std::string Describe(const EmaState& e) {
+  return absl::StrCat("decay ", Bits(e.decay), " ramp ", e.ramp, " updates ",
+                      e.updates);
+}
+
+std::string Describe(const AccumulationState& a) {
+  return absl::StrCat(a.count, " of ", a.per_step);
+}
+
+std::string Describe(const DataFingerprint& f) {
+  return absl::StrCat(f.algorithm, " ", absl::BytesToHexString(f.digest));
+}
+
+std::string Describe(const WitnessState& w) {
+  return absl::StrCat(
+      absl::BytesToHexString(w.next_samples), " lr ", Describe(w.next_lr),
+      " scale ", w.next_scale ? Bits(*w.next_scale) : "none", " draws ",
+      absl::StrJoin(w.draws, " ",
+                    [](std::string* out, const WitnessState::Draw& d) {
+                      absl::StrAppend(out, d.generator, "=",
+                                      absl::BytesToHexString(d.digest));
+                    }));
+}
+
+template <typename T>
+std::string Describe(const std::optional<T>& value) {
+  return value.has_value() ? Describe(*value) : "none";
 }
 
 void CompareOptimizers(const OptimizerState& a, const OptimizerState& b,
@@ -247,6 +309,33 @@ std::vector<std::string> CompareState(const Snapshot& expected,
               &differences);
   CompareText("sampler.cursor", Describe(expected.sampler),
               Describe(found.sampler), &differences);
+  CompareTensors("master", expected.masters, found.masters, &differences);
+  CompareTensors("accum.grads", expected.gradients, found.gradients,
+                 &differences);
+  CompareTensors("ema.weights", expected.ema_weights, found.ema_weights,
+                 &differences);
+  CompareText("counters", Describe(expected.counters), Describe(found.counters),
+              &differences);
+  CompareText("clip", Describe(expected.clip), Describe(found.clip),
+              &differences);
+  CompareText("eval", Describe(expected.evaluation), Describe(found.evaluation),
+              &differences);
+  CompareText("best", Describe(expected.best), Describe(found.best),
+              &differences);
+  CompareText("early_stop", Describe(expected.early_stop),
+              Describe(found.early_stop), &differences);
+  CompareText("ema", Describe(expected.ema), Describe(found.ema), &differences);
+  CompareText("accum.count", Describe(expected.accumulation),
+              Describe(found.accumulation), &differences);
+  CompareText("data.fingerprint", Describe(expected.fingerprint),
+              Describe(found.fingerprint), &differences);
+  CompareText("witness", Describe(expected.witness), Describe(found.witness),
+              &differences);
+  CompareText(
+      "frozen.flags",
+      absl::StrJoin(expected.frozen.value_or(std::vector<std::string>()), " "),
+      absl::StrJoin(found.frozen.value_or(std::vector<std::string>()), " "),
+      &differences);
   const auto generators = [](const Snapshot& snapshot) {
     return absl::StrJoin(snapshot.generators, "; ",
                          [](std::string* out, const GeneratorState& g) {

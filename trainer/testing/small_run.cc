@@ -110,6 +110,27 @@ std::string RunAsOfStep(const std::string& precision, uint64_t step,
   return folder;
 }
 
+void EditCheckpoint(const std::string& path,
+                    const std::function<void(Snapshot*)>& edit,
+                    bool keep_witness) {
+  auto loaded = ReadCheckpoint(path);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  Snapshot& snapshot = loaded->snapshot;
+  if (!keep_witness) {
+    snapshot.witness.reset();
+    snapshot.MarkNotApplicable(Item::WITNESS, "taken out by a test");
+  }
+  edit(&snapshot);
+  fs::remove_all(path);
+  CheckpointStore::Options options;
+  options.format_major = 2;
+  auto store =
+      CheckpointStore::Open(fs::path(path).parent_path().string(), options);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto saved = (*store)->Save(snapshot);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+}
+
 uint64_t TestSeed() {
   uint64_t seed = 0;
   const char* given = std::getenv("REPRISE_SEED");

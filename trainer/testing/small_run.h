@@ -10,6 +10,7 @@
 #define REPRISE_TRAINER_TESTING_SMALL_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,13 @@ void ExpectUninterrupted(const std::string& folder,
 // the folder.
 std::string RunAsOfStep(const std::string& precision, uint64_t step,
                         int checkpoints = 1);
+
+// Reads the checkpoint folder `path`, applies `edit` and commits the result in
+// its place, as a file that is right in itself. The witness is taken out, which
+// would name most edits before they show.
+void EditCheckpoint(const std::string& path,
+                    const std::function<void(Snapshot*)>& edit,
+                    bool keep_witness = false);
 
 // Seed of a random test: REPRISE_SEED, else drawn anew. Prints it with the
 // command that replays the test.
