@@ -1,12 +1,10 @@
-#include <errno.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "format/checkpoint_folder.h"
 #include "format/checkpoint_store.h"
-#include "format/io/io_error.h"
 #include "format/manifest_file.h"
 #include "format/migrate/in_memory_v2.h"
 #include "format/migrate/unknown_v1.h"
@@ -19,61 +17,6 @@
 
 namespace reprise {
 namespace {
-
-absl::Status CheckFolder(const std::string& path, FileSystem* file_system) {
-  absl::StatusOr<FileInfo> info = file_system->LinkStat(path);
-  if (!info.ok()) return info.status();
-  switch (info->kind) {
-    case FileKind::kFolder:
-      return absl::OkStatus();
-    case FileKind::kSymbolicLink:
-      return MakeRefusal(Refusal::NOT_A_CHECKPOINT,
-                         absl::StrCat(path,
-                                      ": a symbolic link; they are "
-                                      "refused, name the real folder"));
-    default:
-      return MakeRefusal(Refusal::NOT_A_CHECKPOINT,
-                         absl::StrCat(path,
-                                      ": not a folder; a checkpoint is "
-                                      "a folder with a ",
-                                      kManifestName));
-  }
-}
-
-// A folder that was renamed would be chosen at the wrong place.
-absl::Status CheckName(const std::string& path, const Snapshot& snapshot) {
-  const std::string name = BaseName(path);
-  if (!ParseCheckpointName(name).has_value()) return absl::OkStatus();
-  const std::string expected =
-      CheckpointName(snapshot.step, snapshot.micro_step());
-  if (name == expected) return absl::OkStatus();
-  return MakeRefusal(
-      Refusal::MISMATCH,
-      absl::StrCat(
-          path, ": the manifest is of step ", snapshot.step,
-          snapshot.micro_step() > 0
-              ? absl::StrCat(" and ", snapshot.micro_step(), " micro-steps")
-              : "",
-          ", expected the folder ", expected));
-}
-
-// Folder and manifest, of any version.
-absl::StatusOr<ManifestFile> ReadManifestOf(const std::string& path,
-                                            FileSystem* file_system) {
-  absl::Status status = CheckFolder(path, file_system);
-  if (!status.ok()) return status;
-  const std::string manifest_path = JoinPath(path, kManifestName);
-  absl::StatusOr<ManifestFile> file =
-      ReadManifestFile(file_system, manifest_path);
-  if (!file.ok()) {
-    if (ErrnoOf(file.status()) != ENOENT) return file.status();
-    return MakeRefusal(Refusal::CORRUPT,
-                       absl::StrCat(path, ": no ", kManifestName,
-                                    " in it; an incomplete copy, or a run "
-                                    "folder whose step-* folders are meant"));
-  }
-  return file;
-}
 
 // Whether what an older version wrote is handed out as the newest has it.
 enum class Form { kNewest, kAsStored };
@@ -125,7 +68,7 @@ absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
       CheckpointReader::OpenShards(path, std::move(file), file_system);
   if (!reader.ok()) return reader.status();
   // Before any tensor is read.
-  absl::Status status = CheckName(path, (*reader)->manifest().snapshot);
+  absl::Status status = CheckFolderName(path, (*reader)->manifest().snapshot);
   if (!status.ok()) return status;
   ReadV2Options options;
   options.threads = threads;
@@ -140,7 +83,7 @@ absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
 absl::StatusOr<LoadedCheckpoint> Read(const std::string& given_path, Form form,
                                       FileSystem* file_system, int threads) {
   const std::string path = WithoutTrailingSlashes(given_path);
-  absl::StatusOr<ManifestFile> file = ReadManifestOf(path, file_system);
+  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(path, file_system);
   if (!file.ok()) return file.status();
   const uint32_t major = file->envelope.major;
   const std::string digest = file->envelope.manifest_digest;
@@ -149,7 +92,7 @@ absl::StatusOr<LoadedCheckpoint> Read(const std::string& given_path, Form form,
       major == kV1Major ? ReadV1(path, *std::move(file), form, threads)
                         : ReadV2(path, *std::move(file), file_system, threads);
   if (!checkpoint.ok()) return checkpoint.status();
-  absl::Status status = CheckName(path, checkpoint->snapshot);
+  absl::Status status = CheckFolderName(path, checkpoint->snapshot);
   if (!status.ok()) return status;
   checkpoint->path = path;
   checkpoint->format_major = major;
@@ -174,7 +117,7 @@ absl::StatusOr<LoadedCheckpoint> ReadAsStored(const std::string& path,
 absl::Status VerifyCheckpoint(const std::string& given_path,
                               FileSystem* file_system, int threads) {
   const std::string path = WithoutTrailingSlashes(given_path);
-  absl::StatusOr<ManifestFile> file = ReadManifestOf(path, file_system);
+  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(path, file_system);
   if (!file.ok()) return file.status();
   if (file->envelope.major == kV1Major) {
     return ReadAsStored(path, file_system, threads).status();
@@ -182,7 +125,7 @@ absl::Status VerifyCheckpoint(const std::string& given_path,
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
       CheckpointReader::OpenShards(path, *std::move(file), file_system);
   if (!reader.ok()) return reader.status();
-  absl::Status status = CheckName(path, (*reader)->manifest().snapshot);
+  absl::Status status = CheckFolderName(path, (*reader)->manifest().snapshot);
   return status.ok() ? (*reader)->Verify(threads) : status;
 }
 

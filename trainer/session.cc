@@ -25,17 +25,19 @@
 #include "format/refusal.h"
 #include "format/version.h"
 #include "format/vocabulary.h"
-#include "trainer/checkpoint/data_fingerprint.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/config/config.h"
 #include "trainer/data/augment.h"
 #include "trainer/data/fashion_mnist.h"
+#include "trainer/data/fingerprint.h"
 #include "trainer/data/synthetic.h"
+#include "trainer/data/text.h"
 #include "trainer/device/cuda_backend.h"
 #include "trainer/device/environment.h"
 #include "trainer/flags.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
+#include "trainer/optim/frozen.h"
 #include "trainer/run_id.h"
 #include "trainer/signals/stop_request.h"
 #include "trainer/train_loop.h"
@@ -64,6 +66,9 @@ absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
   if (config.data().name() == "fashion_mnist") {
     return LoadFashionMnist(folder, split, limit);
   }
+  if (config.data().name() == "text") {
+    return LoadText(folder, split, config.data().sequence_length(), limit);
+  }
   MakeSyntheticOptions options;
   options.size = limit != 0 ? limit : 1000;
   options.height = options.width = config.data().synthetic_size();
@@ -82,15 +87,22 @@ void PrintRestored(const LoadedCheckpoint& checkpoint) {
 // checkpoint's.
 void ApplyChanges(const TrainerConfig& config,
                   const std::vector<ConfigChange>& changes,
-                  const WarmupCosine& schedule, TrainState* state) {
+                  const Schedule& schedule, TrainState* state) {
   for (const ConfigChange& change : changes) {
-    if (change.path == "optimizer.clip_norm") {
+    if (change.path == "model.frozen") {
+      // It suits the model: MakeTrainState froze by the same pattern.
+      FreezeByPattern(state->model->Parameters(), config.model().frozen())
+          .IgnoreError();
+    }
+    if (change.path == "optimizer.clip_norm" ||
+        change.path == "optimizer.clip_value") {
       state->clip = ClipOf(config);
     }
     for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
-        group.base_lr = config.optimizer().lr();
-        group.lr = group.base_lr * schedule.Fraction(state->schedule_position);
+        group.base_lr = config.optimizer().lr() * group.lr_scale;
+        group.lr = group.base_lr * schedule.Fraction(state->schedule_position,
+                                                     state->schedule_state);
       } else if (change.path == "optimizer.beta1") {
         group.beta1 = config.optimizer().beta1();
       } else if (change.path == "optimizer.beta2") {
@@ -98,7 +110,7 @@ void ApplyChanges(const TrainerConfig& config,
       } else if (change.path == "optimizer.eps") {
         group.eps = config.optimizer().eps();
       } else if (change.path == "optimizer.weight_decay" &&
-                 group.weight_decay != 0) {
+                 !group.own_weight_decay) {
         group.weight_decay = config.optimizer().weight_decay();
       }
     }
@@ -145,7 +157,7 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
   if (!train.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, train.status()});
   auto test = LoadData(config, line.data_dir, Split::kTest);
   if (!test.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, test.status()});
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, *train);
   if (!schedule.ok())
     return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
 

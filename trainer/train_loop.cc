@@ -1,10 +1,6 @@
 #include "trainer/train_loop.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/eq.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +12,10 @@
 #include "trainer/amp/autocast.h"
 #include "trainer/checkpoint/witness.h"
 #include "trainer/data/augment.h"
+#include "trainer/data/host_batch.h"
 #include "trainer/data/sampler.h"
+#include "trainer/data/tensors.h"
+#include "trainer/model/loss.h"
 #include "trainer/optim/clip.h"
 
 namespace reprise {
@@ -24,11 +23,15 @@ namespace {
 
 // Samples of one evaluation pass; a stop request waits for one at most.
 constexpr int64_t kEvaluationBatch = 1000;
+constexpr int64_t kTextEvaluationBatch = 64;
 
-std::vector<at::Tensor> Tensors(const std::vector<NamedTensor>& named) {
-  std::vector<at::Tensor> tensors;
-  for (const NamedTensor& n : named) tensors.push_back(n.tensor);
-  return tensors;
+DataLoader::Options LoaderOptions(const trainer::v1::TrainerConfig& config) {
+  DataLoader::Options options;
+  options.workers = config.data().workers();
+  options.prefetch = config.data().prefetch();
+  options.seed = config.run().seed();
+  if (config.data().augment()) options.augment = Augment::kShift2FlipV1;
+  return options;
 }
 
 // An UNAVAILABLE error is the metrics log's: the file could not be written.
@@ -50,6 +53,7 @@ TrainLoop::TrainLoop(Parts parts, TrainState* state)
     : parts_(std::move(parts)),
       autocast_dtype_(AutocastDType(parts_.config->precision())),
       state_(*state),
+      loader_(parts_.train, *state->sampler, LoaderOptions(*parts_.config)),
       saved_step_(parts_.saved_step),
       witness_(parts_.witness) {}
 
@@ -93,36 +97,22 @@ TrainOutcome TrainLoop::Run() {
   }
 }
 
-TrainLoop::Input TrainLoop::MakeInput(const Dataset& dataset,
-                                      const std::vector<uint64_t>& ids,
-                                      uint64_t epoch, Augment augment) {
-  const int64_t n = ids.size();
-  at::Tensor images = at::empty(
-      {n, dataset.channels, dataset.height, dataset.width}, at::kFloat);
-  at::Tensor labels = at::empty({n}, at::kLong);
-  FillBatch(dataset, ids, epoch, parts_.config->run().seed(), augment,
-            images.mutable_data_ptr<float>(),
-            labels.mutable_data_ptr<int64_t>());
-  return {images.to(parts_.device), labels.to(parts_.device)};
-}
-
 absl::Status TrainLoop::Step() {
   const trainer::v1::TrainerConfig& config = *parts_.config;
   Optimizer& optimizer = *state_.optimizer;
+  // The parameters, or the masters of those that are kept in half precision.
   const std::vector<at::Tensor> parameters =
-      Tensors(state_.model->Parameters());
+      optimizer.StepTensors(state_.model->Parameters());
   StepEvent event;
   event.attempt = parts_.run.attempt;
 
   // Draw.
   At(StepPoint::kBeforeDraw);
-  const Batch batch = state_.sampler->NextBatch();
-  const Input input = MakeInput(
-      *parts_.train, batch.sample_ids, batch.epoch,
-      config.data().augment() ? Augment::kShift2FlipV1 : Augment::kNone);
-  event.ids = SampleIdDigest(batch.sample_ids);
-  event.epoch = batch.epoch;
-  event.batch = batch.index;
+  const auto batch = loader_.Get(*state_.sampler);
+  const BatchTensors tensors = ToTensors(*batch, *parts_.train, parts_.device);
+  event.ids = SampleIdDigest(batch->order.sample_ids);
+  event.epoch = batch->order.epoch;
+  event.batch = batch->order.index;
   At(StepPoint::kAfterDraw);
 
   // Forward in mixed precision, backward of the scaled loss, unscale.
@@ -130,8 +120,7 @@ absl::Status TrainLoop::Step() {
   at::Tensor loss;
   {
     const amp::Autocast autocast(parts_.device.type(), autocast_dtype_);
-    loss = at::cross_entropy_loss(state_.model->Forward(input.images),
-                                  input.labels);
+    loss = MeanLoss(state_.model->Forward(tensors.input), tensors.labels);
   }
   if (state_.scaler != nullptr) {
     event.scale = state_.scaler->scale();
@@ -139,6 +128,7 @@ absl::Status TrainLoop::Step() {
   } else {
     loss.backward();
   }
+  optimizer.GatherGradients();
   At(StepPoint::kAfterBackward);
   if (state_.scaler != nullptr) {
     if (auto s = state_.scaler->Unscale(parameters); !s.ok()) return s;
@@ -160,20 +150,25 @@ absl::Status TrainLoop::Step() {
   }
   if (!event.skipped) {
     if (state_.clip.has_value()) {
-      ClipGradients(parameters, norm, state_.clip->limit);
+      if (state_.clip->kind == ClipState::Kind::kNorm) {
+        ClipGradients(parameters, norm, state_.clip->limit);
+      } else {
+        ClipGradientsByValue(parameters, state_.clip->limit);
+      }
     }
     optimizer.Step();
   }
   At(StepPoint::kAfterUpdate);
 
-  // Scaler, schedule (over applied steps), counters.
+  // Scaler, schedule, counters.
   if (state_.scaler != nullptr) state_.scaler->Update();
   At(StepPoint::kAfterScaler);
-  if (!event.skipped) ++state_.schedule_position;
-  for (Optimizer::Group& group : optimizer.groups()) {
-    group.lr =
-        group.base_lr * parts_.schedule.Fraction(state_.schedule_position);
-  }
+  Sampler after = *state_.sampler;
+  after.Advance();
+  state_.schedule_position = parts_.schedule.PositionOf(
+      {state_.applied + !event.skipped, state_.attempted + 1, after.cursor(),
+       after.epoch()});
+  ApplySchedule();
   At(StepPoint::kAfterSchedule);
   ++state_.attempted;
   state_.applied += !event.skipped;
@@ -201,20 +196,25 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
   const at::NoGradGuard no_grad;
   const Dataset& test = *parts_.test;
   state_.model->SetTraining(false);
+  const int64_t batch_size =
+      test.is_text() ? kTextEvaluationBatch : kEvaluationBatch;
   double loss_sum = 0;
-  int64_t correct = 0;
+  int64_t right = 0, predictions = 0;
   bool stopped = false;
-  for (int64_t begin = 0; begin < test.size && !stopped;
-       begin += kEvaluationBatch) {
-    std::vector<uint64_t> ids(std::min(kEvaluationBatch, test.size - begin));
-    std::iota(ids.begin(), ids.end(), begin);
-    const Input input = MakeInput(test, ids, /*epoch=*/0, Augment::kNone);
+  for (int64_t begin = 0; begin < test.size && !stopped; begin += batch_size) {
+    Batch order;
+    order.sample_ids.resize(std::min(batch_size, test.size - begin));
+    order.in_epoch = order.sample_ids.size();
+    std::iota(order.sample_ids.begin(), order.sample_ids.end(), begin);
+    HostBatch batch;
+    FillHostBatch(test, std::move(order), /*seed=*/0, Augment::kNone, &batch);
+    const BatchTensors tensors = ToTensors(batch, test, parts_.device);
     const amp::Autocast autocast(parts_.device.type(), autocast_dtype_);
-    const at::Tensor logits = state_.model->Forward(input.images);
-    loss_sum += at::cross_entropy_loss(logits, input.labels).item<float>() *
-                static_cast<double>(ids.size());
-    correct +=
-        at::eq(at::argmax(logits, 1), input.labels).sum().item<int64_t>();
+    const at::Tensor logits = state_.model->Forward(tensors.input);
+    loss_sum += MeanLoss(logits, tensors.labels).item<float>() *
+                static_cast<double>(tensors.labels.numel());
+    right += CountRight(logits, tensors.labels);
+    predictions += tensors.labels.numel();
     parts_.observer->At(StepPoint::kInEvaluation, state_.attempted, &state_);
     stopped = StopRequest::Requested();
   }
@@ -225,13 +225,20 @@ absl::StatusOr<std::optional<double>> TrainLoop::Evaluate() {
   event.attempt = parts_.run.attempt;
   event.step = state_.attempted;
   event.samples = test.size;
-  event.loss = loss_sum / test.size;
-  event.accuracy = static_cast<double>(correct) / test.size;
+  event.loss = loss_sum / predictions;
+  event.accuracy = static_cast<double>(right) / predictions;
   state_.evaluation.last = EvaluationState::Result{
       event.step, {{"accuracy", event.accuracy}, {"loss", event.loss}}};
   if (!state_.best.has_value() || event.accuracy > state_.best->value) {
     state_.best = BestState{"accuracy", /*higher_is_better=*/true,
                             event.accuracy, event.step};
+  }
+  if (state_.schedule_state.has_value()) {
+    state_.schedule_state = parts_.schedule.AfterEvaluation(
+        *state_.schedule_state, parts_.config->schedule().metric() == "loss"
+                                    ? event.loss
+                                    : event.accuracy);
+    ApplySchedule();
   }
   // One that was repeated because a stop came after it is in the log already.
   if (parts_.metrics->last_evaluated_step() != event.step) {
@@ -260,6 +267,13 @@ absl::Status TrainLoop::Save() {
     parts_.progress->Print(notice);
   }
   return removed.status();
+}
+
+void TrainLoop::ApplySchedule() {
+  const uint64_t position = state_.schedule_position;
+  state_.optimizer->ApplySchedule(
+      parts_.schedule.Fraction(position, state_.schedule_state),
+      parts_.schedule.Momentum(position));
 }
 
 bool TrainLoop::EvaluationDue() const {

@@ -19,8 +19,8 @@
 #include "format/checkpoint_store.h"
 #include "reprise/trainer/config/v1/trainer_config.pb.h"
 #include "trainer/checkpoint/train_state_codec.h"
-#include "trainer/data/augment.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/loader.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/schedule/schedule.h"
@@ -56,7 +56,7 @@ class TrainLoop {
     const Dataset* train;
     const Dataset* test;
     at::Device device = at::kCPU;
-    WarmupCosine schedule;
+    Schedule schedule;
     RunInfo run;
     CheckpointStore* store;
     MetricsLog* metrics;
@@ -80,22 +80,18 @@ class TrainLoop {
   // Evaluates on the test set and logs it; nullopt when a stop request came.
   absl::StatusOr<std::optional<double>> Evaluate();
   absl::Status Save();
+  // Puts the rate and the momentum of the schedule's position in force.
+  void ApplySchedule();
   bool EvaluationDue() const;
   // Tells the observer that the step in progress stands at `point`.
   void At(StepPoint point) {
     parts_.observer->At(point, state_.attempted + 1, &state_);
   }
 
-  // A batch on the device: f32 [B, C, H, W] and i64 [B].
-  struct Input {
-    at::Tensor images, labels;
-  };
-  Input MakeInput(const Dataset& dataset, const std::vector<uint64_t>& ids,
-                  uint64_t epoch, Augment augment);
-
   const Parts parts_;
   const at::ScalarType autocast_dtype_;
   TrainState& state_;
+  DataLoader loader_;
   std::optional<uint64_t> saved_step_;
   std::optional<WitnessState> witness_;
 };

@@ -30,8 +30,10 @@ struct TrainState {
   uint64_t attempted = 0;
   uint64_t applied = 0;
   uint64_t skipped = 0;
-  // In the schedule's unit; the rate of the next step is a function of it.
+  // In the schedule's unit; the rate of the next step is a function of it and,
+  // where the schedule looks at evaluations, of what it has seen.
   uint64_t schedule_position = 0;
+  std::optional<PlateauState> schedule_state;
   std::unique_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
   // Null when the loss is not scaled.
@@ -57,12 +59,13 @@ inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
     {"applied", {Item::COUNTERS_APPLIED}},
     {"skipped", {Item::COUNTERS_SKIPPED}},
     {"schedule_position", {Item::SCHED_POSITION}},
+    {"schedule_state", {Item::SCHED_STATE}},
     {"model",
      {Item::MODEL_PARAMS, Item::MODEL_BUFFERS, Item::MODEL_TIES,
       Item::FROZEN_FLAGS, Item::MODE}},
     {"optimizer",
      {Item::OPTIM_KIND, Item::OPTIM_GROUPS, Item::OPTIM_MOMENTS,
-      Item::OPTIM_STEP, Item::OPTIM_IDENTITY, Item::OPTIM_DTYPE,
+      Item::OPTIM_STEP, Item::OPTIM_IDENTITY, Item::OPTIM_DTYPE, Item::MASTER,
       Item::SCHED_BASE, Item::SCHED_APPLIED}},
     {"scaler",
      {Item::SCALER_SCALE, Item::SCALER_GROWTH_TRACKER, Item::SCALER_CONFIG}},
@@ -78,9 +81,9 @@ inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
 };
 
 // The schedule that the configuration asks for. INVALID_ARGUMENT as
-// WarmupCosine::Create.
-absl::StatusOr<WarmupCosine> MakeSchedule(
-    const trainer::v1::TrainerConfig& config);
+// Schedule::Create. A horizon that is not given is as long as the run.
+absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
+                                      const Dataset& train);
 
 // How the configuration asks to clip gradients; nullopt: not at all.
 std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config);

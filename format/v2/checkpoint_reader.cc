@@ -361,10 +361,10 @@ absl::Status CheckpointReader::Verify(int threads) const {
   Job job;
   job.keep = false;
   absl::Status status = ReadAndCheck(&job, threads);
-  return status.ok() ? CheckOtherFiles() : status;
+  return status.ok() ? VerifyAllButTensors() : status;
 }
 
-absl::Status CheckpointReader::CheckOtherFiles() const {
+absl::Status CheckpointReader::VerifyAllButTensors() const {
   std::set<std::string> known = {kManifestName};
   for (uint32_t s = 0; s < manifest_.shards.size(); ++s) {
     known.insert(ShardName(manifest_.shards[s]));

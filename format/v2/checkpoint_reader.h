@@ -65,6 +65,10 @@ class CheckpointReader {
   // in it. Memory: 8 MiB for each thread, and one tensor that is in slices.
   absl::Status Verify(int threads) const;
 
+  // What Verify checks beside the shards' bytes: digest files against the
+  // manifest, and that nothing else is in the folder.
+  absl::Status VerifyAllButTensors() const;
+
  private:
   struct Job;
   CheckpointReader() = default;
@@ -75,7 +79,6 @@ class CheckpointReader {
   absl::Status ReadAndCheck(Job* job, int threads) const;
   absl::Status CheckRoots(const Job& job) const;
   absl::Status LocateDamage(size_t index, const Chunks& found) const;
-  absl::Status CheckOtherFiles() const;
 
   std::string path_;
   FileSystem* file_system_ = nullptr;

@@ -29,15 +29,24 @@ bool CannotLink(const absl::Status& status) {
   }
 }
 
-absl::Status CopyFile(FileSystem* file_system, const std::string& from,
-                      const std::string& to) {
+absl::Status SyncFile(FileSystem* file_system, const std::string& path) {
+  absl::StatusOr<std::unique_ptr<File>> file =
+      file_system->OpenForReading(path);
+  if (!file.ok()) return file.status();
+  return (*file)->SyncData();
+}
+
+}  // namespace
+
+absl::Status CopyFileDurably(FileSystem* file_system, const std::string& from,
+                             const std::string& to, uint32_t mode) {
   absl::StatusOr<std::unique_ptr<File>> source =
       file_system->OpenForReading(from);
   if (!source.ok()) return source.status();
   absl::StatusOr<FileInfo> info = (*source)->Stat();
   if (!info.ok()) return info.status();
   absl::StatusOr<std::unique_ptr<File>> target =
-      file_system->CreateExclusive(to, 0444);
+      file_system->CreateExclusive(to, mode);
   if (!target.ok()) return target.status();
   absl::Status status;
   std::string block;
@@ -51,15 +60,6 @@ absl::Status CopyFile(FileSystem* file_system, const std::string& from,
   return status;
 }
 
-absl::Status SyncFile(FileSystem* file_system, const std::string& path) {
-  absl::StatusOr<std::unique_ptr<File>> file =
-      file_system->OpenForReading(path);
-  if (!file.ok()) return file.status();
-  return (*file)->SyncData();
-}
-
-}  // namespace
-
 absl::StatusOr<SharedFiles> ShareFiles(FileSystem* file_system,
                                        const std::string& from,
                                        const std::string& to,
@@ -67,7 +67,9 @@ absl::StatusOr<SharedFiles> ShareFiles(FileSystem* file_system,
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
       CheckpointReader::Open(from, file_system);
   if (!reader.ok()) return reader.status();
-  absl::Status status = (*reader)->Verify(options.threads);
+  absl::Status status = options.verify_tensors || options.copy
+                            ? (*reader)->Verify(options.threads)
+                            : (*reader)->VerifyAllButTensors();
   if (!status.ok()) return Annotate(status, "sharing its bytes");
   std::vector<std::string> names;
   for (const ShardInfo& shard : (*reader)->manifest().shards) {
@@ -93,7 +95,7 @@ absl::StatusOr<SharedFiles> ShareFiles(FileSystem* file_system,
       if (!CannotLink(status)) return status;
       shared.why_copied = std::string(status.message());
     }
-    status = CopyFile(file_system, source, target);
+    status = CopyFileDurably(file_system, source, target, 0444);
     if (!status.ok()) return status;
     shared.copied.push_back(name);
   }

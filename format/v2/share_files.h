@@ -2,6 +2,7 @@
 #ifndef REPRISE_FORMAT_V2_SHARE_FILES_H_
 #define REPRISE_FORMAT_V2_SHARE_FILES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace reprise {
 struct ShareOptions {
   // Copies always, so that damage to one file cannot reach two checkpoints.
   bool copy = false;
+  // Reads every byte of the source first. Without it (and without `copy`) only
+  // its manifest, digest files and sizes are checked: what is linked is the
+  // same file whatever is in it, and the cost does not depend on its size.
+  bool verify_tensors = true;
   int threads = 2;
 };
 
@@ -26,7 +31,7 @@ struct SharedFiles {
 };
 
 // Gives the folder `to`, which exists, every shard and digest file of the
-// version 2 checkpoint `from`. First all of `from` is verified, and its files
+// version 2 checkpoint `from`. First `from` is verified, and its files
 // and folder are synced: what is linked must be durable before it is named
 // again. Where a link is not possible (another file system, no such thing) the
 // file is copied and synced. The caller writes a manifest and syncs `to`. On
@@ -36,6 +41,11 @@ absl::StatusOr<SharedFiles> ShareFiles(FileSystem* file_system,
                                        const std::string& from,
                                        const std::string& to,
                                        const ShareOptions& options);
+
+// Copies a regular file to a new one of that mode, and syncs it. Errors: those
+// of the file system (errno EEXIST when `to` is there); IO.
+absl::Status CopyFileDurably(FileSystem* file_system, const std::string& from,
+                             const std::string& to, uint32_t mode);
 
 }  // namespace reprise
 

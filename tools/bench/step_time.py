@@ -1,7 +1,7 @@
 """Step time of the reference trainer against the same run in Python, in one measurement.
 
     bazel run //tools/bench:step_time
-    bazel run //tools/bench:step_time -- --segments=5 --threads=1 --precision=fp32
+    bazel run //tools/bench:step_time -- --segments=5 --threads=1 --precision=fp32 --model=gpt
 
 Both sides are processes that append one line per step to a file; the same watcher
 reads both. They take turns in short segments (C++, Python, Python, C++, ...), so
@@ -123,6 +123,8 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count(),
                         help="CPU threads of both sides (default: one per core)")
     parser.add_argument("--precision", choices=("fp16", "bf16", "fp32"), default="fp16")
+    parser.add_argument("--model", choices=("mlp", "convnet", "resnet18", "gpt"), default="convnet")
+    parser.add_argument("--batch", type=int, help="samples of a step (default: the trainer's)")
     parser.add_argument("--data_dir", default="/usr/share/datasets/fashion-mnist")
     parser.add_argument("--trainer", type=pathlib.Path, default=trainer_path())
     options = parser.parse_args()
@@ -135,12 +137,18 @@ def main():
     # Threads that spin while they wait make a busy machine measure the neighbours.
     environment.setdefault("OMP_WAIT_POLICY", "passive")
     python_environment = dict(environment, PYTHONPATH=str(torch_home))
-    common = [f"--data_dir={options.data_dir}", f"--steps={options.steps}",
-              f"--threads={options.threads}", f"--precision={options.precision}"]
-    cpp = [str(options.trainer), *common, f"--save_every={options.steps + 1}",
-           "--set=data.augment=false", "--set=data.test_limit=1000", "--set=schedule.warmup=10"]
+    text = options.model == "gpt"
+    batch = options.batch or (16 if text else 128)
+    common = [f"--steps={options.steps}", f"--threads={options.threads}",
+              f"--precision={options.precision}"]
+    # gpt's text is where both sides look for it.
+    cpp = [str(options.trainer), *common, *([] if text else [f"--data_dir={options.data_dir}"]),
+           f"--save_every={options.steps + 1}", f"--set=model.kind={options.model}",
+           f"--set=data.batch_size={batch}", "--set=data.augment=false",
+           f"--set=data.test_limit={1 if text else 1000}", "--set=schedule.warmup=10"]
     python = [sys.executable, str(pathlib.Path(__file__).absolute().with_name("python_run.py")),
-              *common]
+              *common, f"--data_dir={options.data_dir}", f"--model={options.model}",
+              f"--batch={batch}"]
 
     sides = {"C++": (cpp, environment, []), "Python": (python, python_environment, [])}
     order = ["C++", "Python"]
@@ -154,7 +162,8 @@ def main():
                 f"{1000 * seconds[-1]:.2f} ms/step")
 
     cpp_seconds, python_seconds = sides["C++"][2], sides["Python"][2]
-    print(f"torch {TORCH}, {options.precision}, {options.threads} thread(s), batch 128, "
+    print(f"torch {TORCH}, {options.model}, {options.precision}, {options.threads} thread(s), "
+          f"batch {batch}, "
           f"{options.steps - options.dropped} counted steps a segment")
     describe("C++", cpp_seconds)
     describe("Python", python_seconds)

@@ -225,6 +225,49 @@ class ResNet18(nn.Module):
         return self.fc(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
+class GptBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = nn.ModuleDict({"c_attn": nn.Linear(width, 3 * width), "c_proj": nn.Linear(width, width)})
+        self.ln_2 = nn.LayerNorm(width)
+        self.mlp = nn.ModuleDict({"c_fc": nn.Linear(width, 4 * width), "c_proj": nn.Linear(4 * width, width)})
+        self.heads = heads
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        qkv = self.attn["c_attn"](self.ln_1(x)).view(batch, length, 3, self.heads, width // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        weights = torch.matmul(q, k.transpose(-2, -1)) * (1.0 / (width // self.heads) ** 0.5)
+        future = torch.ones(length, length, dtype=torch.bool).triu(1)
+        weights = torch.softmax(weights.masked_fill(future, -float("inf")), -1)
+        y = torch.matmul(weights, v).transpose(1, 2).reshape(batch, length, width)
+        x = x + self.attn["c_proj"](y)
+        return x + self.mlp["c_proj"](nn.functional.gelu(self.mlp["c_fc"](self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    """trainer/model/gpt.cc without dropout."""
+
+    def __init__(self, classes, width, layers, heads, length):
+        super().__init__()
+        self.wte = nn.Embedding(classes, width)
+        self.wpe = nn.Embedding(length, width)
+        self.h = nn.ModuleList([GptBlock(width, heads) for _ in range(layers)])
+        self.ln_f = nn.LayerNorm(width)
+        for name, p in self.named_parameters():
+            if p.dim() == 2:
+                nn.init.normal_(p, 0, 0.02 / (2.0 * layers) ** 0.5 if name.endswith("c_proj.weight") else 0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(p)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        for block in self.h:
+            x = block(x)
+        return nn.functional.linear(self.ln_f(x), self.wte.weight).flatten(0, 1)
+
+
 def cpu_name():
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -232,7 +275,7 @@ def cpu_name():
     return platform.processor()
 
 
-def model(name, build, batch, shape, classes):
+def model(name, build, batch, shape, classes, text=False):
     """Initial values from a seed, then one forward and backward with them."""
     torch.manual_seed(7)
     net = build()
@@ -241,9 +284,12 @@ def model(name, build, batch, shape, classes):
     for key, value in net.named_parameters():
         # A sum in fp64 of fp32 values tells any changed draw.
         lines.append(f"init {key} {f64(value.detach().double().sum().item())} {bits(value.flatten()[:2])}")
-    images = fixed([batch] + shape)
-    labels = torch.arange(batch) % classes
-    loss = nn.functional.cross_entropy(net(images), labels)
+    if text:
+        bytes_ = (torch.arange(batch * shape[0] + 1) * 37) % classes
+        inputs, labels = bytes_[:-1].view(batch, shape[0]), bytes_[1:]
+    else:
+        inputs, labels = fixed([batch] + shape), torch.arange(batch) % classes
+    loss = nn.functional.cross_entropy(net(inputs), labels)
     loss.backward()
     lines.append(f"loss {f32(loss.item())}")
     for key, value in net.named_parameters():
@@ -265,6 +311,7 @@ def main():
     schedules()
     model("convnet", ConvNet, 4, [1, 28, 28], 10)
     model("resnet18", lambda: ResNet18(1000), 2, [3, 64, 64], 1000)
+    model("gpt", lambda: Gpt(256, 32, 2, 4, 16), 4, [16], 256, text=True)
     print(f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}", file=sys.stderr)
 
 

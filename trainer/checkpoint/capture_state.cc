@@ -55,12 +55,15 @@ void CaptureRun(const RunInfo& run, Snapshot* snapshot) {
 
 void CaptureModel(const Model& model, const RunInfo& run, Snapshot* snapshot) {
   snapshot->architecture = run.architecture;
-  snapshot->initialisation = kTorchDefaultV1;
+  snapshot->initialisation = model.initialisation();
   snapshot->mode = ModelMode();
   snapshot->frozen.emplace();
   for (const NamedTensor& t : model.Parameters()) {
     snapshot->parameters.push_back(ViewOf(t.name, t.tensor));
     if (!t.tensor.requires_grad()) snapshot->frozen->push_back(t.name);
+  }
+  for (const NamedTensor& t : model.TiedNames()) {
+    snapshot->parameters.push_back(ViewOf(t.name, t.tensor));
   }
   MarkSaved({Item::MODEL_PARAMS, Item::FROZEN_FLAGS, Item::MODE}, snapshot);
   for (const NamedTensor& t : model.Buffers()) {
@@ -71,14 +74,12 @@ void CaptureModel(const Model& model, const RunInfo& run, Snapshot* snapshot) {
   } else {
     snapshot->MarkNotApplicable(Item::MODEL_BUFFERS, "the model has none");
   }
-  if (!TiesOf(model.Parameters()).empty()) {
+  if (!model.TiedNames().empty()) {
     snapshot->MarkSaved(Item::MODEL_TIES);
   } else {
     snapshot->MarkNotApplicable(Item::MODEL_TIES,
                                 "no two tensors are one storage");
   }
-  snapshot->MarkNotApplicable(Item::MASTER,
-                              "the parameters themselves are fp32");
 }
 
 bool KeepsMoments(const OptimizerState& optimizer) {
@@ -109,27 +110,32 @@ void CaptureOptimizer(const Optimizer& optimizer, Snapshot* snapshot) {
       }
     }
   }
+  snapshot->masters = optimizer.masters();
+  if (!snapshot->masters.empty()) {
+    snapshot->MarkSaved(Item::MASTER);
+  } else {
+    snapshot->MarkNotApplicable(Item::MASTER,
+                                "the parameters themselves are fp32");
+  }
   if (!KeepsMoments(state)) {
     snapshot->MarkNotApplicable(Item::OPTIM_MOMENTS,
                                 "sgd without momentum keeps none");
   }
 }
 
-void CaptureSchedule(const TrainState& state, const WarmupCosine& schedule,
+void CaptureSchedule(const TrainState& state, const Schedule& schedule,
                      Snapshot* snapshot) {
-  ScheduleState sched;
-  sched.form = std::string(kWarmupCosineV1);
-  sched.unit = ScheduleState::Unit::kApplied;
-  sched.position = state.schedule_position;
-  sched.horizon = schedule.definition().horizon;
-  sched.warmup = schedule.definition().warmup;
-  sched.final_fraction = schedule.definition().final_fraction;
-  snapshot->schedule = sched;
+  snapshot->schedule =
+      schedule.ToState(state.schedule_position, state.schedule_state);
   MarkSaved({Item::SCHED_DEFINITION, Item::SCHED_POSITION, Item::SCHED_UNIT,
              Item::SCHED_HORIZON},
             snapshot);
-  snapshot->MarkNotApplicable(Item::SCHED_STATE,
-                              "the schedule is a function of its position");
+  if (state.schedule_state.has_value()) {
+    snapshot->MarkSaved(Item::SCHED_STATE);
+  } else {
+    snapshot->MarkNotApplicable(Item::SCHED_STATE,
+                                "the schedule is a function of its position");
+  }
 }
 
 void CaptureScaler(const TrainState& state, Snapshot* snapshot) {
@@ -153,6 +159,7 @@ void CaptureData(const Sampler& position, const std::string& augmentation,
   sampler.dataset_size = position.options().dataset_size;
   sampler.stream_algorithm = std::string(kPhilox4x32_10);
   sampler.augmentation = augmentation;
+  sampler.tail = static_cast<SamplerState::Tail>(position.options().tail);
   snapshot->sampler = sampler;
   MarkSaved({Item::SAMPLER_ALGORITHM, Item::SAMPLER_SEED, Item::SAMPLER_CURSOR,
              Item::SAMPLER_ORDER, Item::DATA_BATCH, Item::RNG_DATA},
@@ -219,7 +226,7 @@ void CaptureStepOptions(const TrainState& state, Snapshot* snapshot) {
 
 }  // namespace
 
-Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
+Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
                       const RunInfo& run) {
   Snapshot snapshot;
   snapshot.step = state.attempted;

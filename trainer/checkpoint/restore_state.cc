@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -101,6 +102,12 @@ bool ComesFromV1(const Snapshot& snapshot) {
       [](const MigrationRecord& step) { return step.from_major == 1; });
 }
 
+// Version 1 counts them by the schedule's position alone. REQUIRES: a schedule.
+uint64_t AppliedSteps(const Snapshot& snapshot) {
+  return snapshot.counters.has_value() ? snapshot.counters->applied
+                                       : snapshot.schedule->position;
+}
+
 bool Omitted(const Snapshot& snapshot, Item item) {
   const ItemRecord* record = snapshot.Find(item);
   return record != nullptr && record->presence == Presence::PRESENCE_OMITTED;
@@ -115,6 +122,12 @@ bool Saved(const Snapshot& snapshot, Item item) {
 // place for. Moments that are not there yet are right exactly before the first
 // applied step.
 absl::Status CheckPresence(const Snapshot& snapshot) {
+  if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
+    return MakeRefusal(Refusal::MISSING_ITEM,
+                       "optim, sched or sampler: not in the checkpoint, which "
+                       "is not one to train on from");
+  }
+  const uint64_t applied = AppliedSteps(snapshot);
   const std::vector<Item> unknown_to_v1 = NotRecordedByV1(snapshot);
   for (const ItemRecord& record : snapshot.inventory) {
     if (record.presence == Presence::PRESENCE_OMITTED &&
@@ -125,28 +138,24 @@ absl::Status CheckPresence(const Snapshot& snapshot) {
           absl::StrCat(TextOf(record.item), ": the checkpoint omits it (",
                        record.reason, "); training cannot go on as it was"));
     }
-    if (record.presence == Presence::PRESENCE_EMPTY && snapshot.schedule &&
+    if (record.presence == Presence::PRESENCE_EMPTY && applied > 0 &&
         (record.item == Item::OPTIM_MOMENTS ||
-         record.item == Item::OPTIM_STEP) &&
-        snapshot.schedule->position > 0) {
+         record.item == Item::OPTIM_STEP)) {
       return MakeRefusal(
           Refusal::MISSING_ITEM,
           absl::StrCat(TextOf(record.item), ": the checkpoint says that there ",
-                       "is none yet, after ", snapshot.schedule->position,
-                       " applied steps"));
+                       "is none yet, after ", applied, " applied steps"));
     }
-  }
-  if (!snapshot.optimizer || !snapshot.schedule || !snapshot.sampler) {
-    return MakeRefusal(Refusal::MISSING_ITEM,
-                       "optim, sched or sampler: not in the checkpoint, which "
-                       "is not one to train on from");
   }
   return absl::OkStatus();
 }
 
 absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
-  if (auto s =
-          LoadTensors("model.params", snapshot.parameters, model->Parameters());
+  std::vector<NamedTensor> parameters = model->Parameters();
+  for (NamedTensor& tied : model->TiedNames()) {
+    parameters.push_back(std::move(tied));
+  }
+  if (auto s = LoadTensors("model.params", snapshot.parameters, parameters);
       !s.ok()) {
     return s;
   }
@@ -154,7 +163,7 @@ absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
       !s.ok()) {
     return s;
   }
-  const Ties live = TiesOf(model->Parameters());
+  const Ties live = TiesOf(parameters);
   if (Saved(snapshot, Item::MODEL_TIES) &&
       live != TiesOf(snapshot.parameters)) {
     return Mismatch("model.ties",
@@ -191,41 +200,32 @@ absl::Status RestoreOptimizer(const Snapshot& snapshot, Optimizer* optimizer) {
                                       return s.step == 0 && s.moments.empty();
                                     }),
                      saved.states.end());
-  return AsMismatch(optimizer->Load(saved));
+  return AsMismatch(optimizer->Load(saved, snapshot.masters));
 }
 
-absl::Status RestoreSchedule(const Snapshot& snapshot,
-                             const WarmupCosine& schedule, TrainState* state) {
+// After RestoreData: the position may count samples or epochs.
+absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
+                             TrainState* state) {
   const ScheduleState& sched = *snapshot.schedule;
-  if (sched.form != kWarmupCosineV1 ||
-      sched.unit != ScheduleState::Unit::kApplied ||
-      sched.horizon != schedule.definition().horizon ||
-      sched.warmup != schedule.definition().warmup ||
-      sched.final_fraction != schedule.definition().final_fraction) {
+  if (auto s = AsMismatch(schedule.CheckSame(sched)); !s.ok()) return s;
+  const uint64_t applied = AppliedSteps(snapshot);
+  if (applied > snapshot.step) {
     return Mismatch(
-        "sched.definition",
-        absl::StrFormat("expected %s over applied steps with warmup %d, "
-                        "horizon %d, final fraction %g; found %s with warmup "
-                        "%d, horizon %d, final fraction %g",
-                        kWarmupCosineV1, schedule.definition().warmup,
-                        schedule.definition().horizon,
-                        schedule.definition().final_fraction, sched.form,
-                        sched.warmup, sched.horizon, sched.final_fraction));
+        snapshot.counters.has_value() ? "counters.applied" : "sched.position",
+        absl::StrCat("expected at most the ", snapshot.step,
+                     " attempted steps, found ", applied));
   }
-  if (sched.position > snapshot.step) {
-    return Mismatch("sched.position",
-                    absl::StrCat("expected at most the ", snapshot.step,
-                                 " attempted steps, found ", sched.position));
-  }
-  if (snapshot.counters.has_value() &&
-      sched.position != snapshot.counters->applied) {
-    return Mismatch("sched.position",
-                    absl::StrCat("expected the ", snapshot.counters->applied,
-                                 " applied steps that counters.applied has, "
-                                 "found ",
-                                 sched.position));
+  const uint64_t expected =
+      schedule.PositionOf({applied, snapshot.step, state->sampler->cursor(),
+                           state->sampler->epoch()});
+  if (sched.position != expected) {
+    return Mismatch(
+        "sched.position",
+        absl::StrCat("expected ", expected, ", to which counters.applied, the ",
+                     "step and sampler.cursor come, found ", sched.position));
   }
   state->schedule_position = sched.position;
+  state->schedule_state = sched.state;
   return absl::OkStatus();
 }
 
@@ -259,15 +259,19 @@ absl::Status RestoreData(const Snapshot& snapshot, const DataFingerprint& data,
   }
   if (sampler.seed != position->options().seed ||
       sampler.batch_size != position->options().batch_size ||
-      sampler.dataset_size != position->options().dataset_size) {
+      sampler.dataset_size != position->options().dataset_size ||
+      static_cast<TailPolicy>(sampler.tail) != position->options().tail) {
     return Mismatch(
         "data.batch",
-        absl::StrFormat("expected seed %d, %d samples in batches of %d; found "
-                        "seed %d, %d samples in batches of %d",
+        absl::StrFormat("expected seed %d, %d samples in batches of %d, tail "
+                        "policy %d; found seed %d, %d samples in batches of "
+                        "%d, tail policy %d",
                         position->options().seed,
                         position->options().dataset_size,
-                        position->options().batch_size, sampler.seed,
-                        sampler.dataset_size, sampler.batch_size));
+                        position->options().batch_size,
+                        static_cast<int>(position->options().tail),
+                        sampler.seed, sampler.dataset_size, sampler.batch_size,
+                        static_cast<int>(sampler.tail)));
   }
   if (!sampler.in_flight.empty()) {
     return Mismatch(
@@ -293,8 +297,7 @@ absl::Status RestoreData(const Snapshot& snapshot, const DataFingerprint& data,
 // Version 1 has one counter: what it does not record follows from the others.
 void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
   state->attempted = snapshot.step;
-  state->applied = snapshot.counters.has_value() ? snapshot.counters->applied
-                                                 : snapshot.schedule->position;
+  state->applied = AppliedSteps(snapshot);
   state->skipped = snapshot.step - state->applied;
   state->evaluation = snapshot.evaluation.value_or(EvaluationState());
   state->best = snapshot.best;
@@ -317,19 +320,18 @@ std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
   return items;
 }
 
-absl::Status RestoreState(const Snapshot& snapshot,
-                          const WarmupCosine& schedule,
+absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state) {
   if (auto s = CheckPresence(snapshot); !s.ok()) return s;
   if (auto s = RestoreModel(snapshot, state->model.get()); !s.ok()) return s;
   if (auto s = RestoreOptimizer(snapshot, state->optimizer.get()); !s.ok()) {
     return s;
   }
-  if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
   if (auto s = RestoreScaler(snapshot, state); !s.ok()) return s;
   if (auto s = RestoreData(snapshot, data, state->sampler.get()); !s.ok()) {
     return s;
   }
+  if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
   RestoreProgress(snapshot, state);
   // Last: everything before may have drawn from them.
   if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);

@@ -33,7 +33,7 @@ struct RunInfo {
 
 // The state as `state` stands, every item of the inventory answered. Tensors
 // are views of the live ones: save before the next step.
-Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
+Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
                       const RunInfo& run);
 
 // Makes `state`, freshly built from the same configuration, the one that
@@ -41,8 +41,7 @@ Snapshot CaptureState(const TrainState& state, const WarmupCosine& schedule,
 // loading draw from them. `data` is the data set that it will train on. Errors
 // carry a Refusal: MISSING_ITEM naming the item, MISMATCH naming what differs.
 // `state` is unusable then.
-absl::Status RestoreState(const Snapshot& snapshot,
-                          const WarmupCosine& schedule,
+absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state);
 
 // Items that the run has and `snapshot` does not because version 1, which wrote

@@ -6,14 +6,18 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "format/refusal.h"
 #include "gtest/gtest.h"
-#include "trainer/checkpoint/data_fingerprint.h"
+#include "trainer/amp/autocast.h"
 #include "trainer/checkpoint/witness.h"
 #include "trainer/config/config.h"
+#include "trainer/data/fingerprint.h"
 #include "trainer/data/synthetic.h"
+#include "trainer/model/loss.h"
 
 namespace reprise {
 namespace {
@@ -35,7 +39,7 @@ class TrainStateCodec : public testing::Test {
   }
 
   TrainerConfig config() const { return Resolve(given_); }
-  WarmupCosine schedule() const { return *MakeSchedule(config()); }
+  Schedule schedule() const { return *MakeSchedule(config(), data_); }
 
   TrainState Make() const {
     auto state = MakeTrainState(config(), data_, at::kCPU);
@@ -62,8 +66,8 @@ class TrainStateCodec : public testing::Test {
       ++state->applied;
       ++state->schedule_position;
       for (Optimizer::Group& group : state->optimizer->groups()) {
-        group.lr =
-            group.base_lr * schedule().Fraction(state->schedule_position);
+        group.lr = group.base_lr * schedule().Fraction(state->schedule_position,
+                                                       state->schedule_state);
       }
       state->sampler->Advance();
     }
@@ -205,7 +209,7 @@ TEST_F(TrainStateCodec, RefusesEachMissingOrForeignPartByItem) {
       {"scaler.scale", [](Snapshot* s) { s->scaler.reset(); }},
       {"rng.cpu", [](Snapshot* s) { s->generators.clear(); }},
       {"rng.cpu", [](Snapshot* s) { s->generators[0].state.pop_back(); }},
-      {"sched.definition", [](Snapshot* s) { s->schedule->horizon += 1; }},
+      {"sched.horizon", [](Snapshot* s) { s->schedule->horizon += 1; }},
       {"sched.position", [](Snapshot* s) { s->schedule->position += 5; }},
       {"sampler.algorithm", [](Snapshot* s) { s->sampler->algorithm = "x"; }},
       {"sampler.algorithm",
@@ -285,6 +289,120 @@ TEST_F(TrainStateCodec, C17_WitnessNamesWhatChangedSinceTheSave) {
     EXPECT_EQ(RefusalOf(status), Refusal::MISMATCH) << change.item;
     EXPECT_NE(status.message().find(change.item), std::string::npos) << status;
   }
+}
+
+TEST_F(TrainStateCodec, WhatAPlateauHasSeenComesBack) {
+  ASSERT_TRUE(SetField(&given_, "schedule.form", "plateau-v1").ok());
+  TrainState state = Make();
+  Train(&state, 2);
+  ASSERT_TRUE(state.schedule_state.has_value());
+  for (double loss : {3.0, 4.0, 4.0, 4.0, 4.0}) {
+    state.schedule_state =
+        schedule().AfterEvaluation(*state.schedule_state, loss);
+  }
+  const Snapshot snapshot = CaptureState(state, schedule(), run_);
+  EXPECT_EQ(snapshot.Find(Item::SCHED_STATE)->presence,
+            Presence::PRESENCE_SAVED);
+  TrainState resumed = Make();
+  const absl::Status status =
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(resumed.schedule_state->best, 3.0);
+  EXPECT_EQ(resumed.schedule_state->bad_count, 1u);
+  EXPECT_EQ(resumed.schedule_state->factor, 0.1);
+}
+
+TEST_F(TrainStateCodec, PositionThatCountsSamplesIsHeldToTheCursor) {
+  ASSERT_TRUE(SetField(&given_, "schedule.form", "linear-v1").ok());
+  ASSERT_TRUE(SetField(&given_, "schedule.unit", "samples").ok());
+  TrainState state = Make();
+  Train(&state, 3);
+  state.schedule_position = state.sampler->cursor();
+  Snapshot snapshot = CaptureState(state, schedule(), run_);
+  EXPECT_EQ(snapshot.schedule->position, 48u);
+  TrainState resumed = Make();
+  EXPECT_TRUE(
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed).ok());
+  EXPECT_EQ(resumed.schedule_position, 48u);
+  snapshot.schedule->position = 3;
+  const absl::Status status =
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed);
+  EXPECT_NE(status.message().find("sched.position: expected 48"),
+            std::string::npos)
+      << status;
+}
+
+TEST_F(TrainStateCodec, C23_MastersAndTheTieOfAGptComeBack) {
+  for (const auto& [path, value] :
+       std::vector<std::pair<const char*, const char*>>{
+           {"model.kind", "gpt"},
+           {"model.layers", "1"},
+           {"model.heads", "2"},
+           {"model.dtype", "fp16"},
+           {"data.sequence_length", "4"},
+           {"data.tail", "span"}}) {
+    ASSERT_TRUE(SetField(&given_, path, value).ok());
+  }
+  data_ = Dataset();
+  data_.name = "text";
+  data_.size = 70;
+  data_.classes = 256;
+  data_.sequence_length = 4;
+  data_.text.assign(281, 'x');
+  run_.fingerprint = FingerprintOf(data_);
+  const auto step = [](TrainState* state) {
+    state->optimizer->ZeroGrad();
+    at::Tensor loss;
+    {
+      const amp::Autocast autocast(at::kCPU, at::kHalf);
+      loss = MeanLoss(state->model->Forward(at::full({2, 4}, 'x', at::kLong)),
+                      at::full({2, 4}, 'y', at::kLong));
+    }
+    loss.backward();
+    state->optimizer->GatherGradients();
+    state->optimizer->Step();
+    ++state->attempted;
+    ++state->applied;
+    ++state->schedule_position;
+    state->sampler->Advance();
+  };
+  TrainState state = Make();
+  for (int i = 0; i < 5; ++i) step(&state);
+  const Snapshot snapshot = CaptureState(state, schedule(), run_);
+  for (Item item : {Item::MASTER, Item::MODEL_TIES}) {
+    EXPECT_EQ(snapshot.Find(item)->presence, Presence::PRESENCE_SAVED);
+  }
+  EXPECT_EQ(snapshot.parameters.back().name(), "lm_head.weight");
+  EXPECT_EQ(snapshot.sampler->tail, SamplerState::Tail::kSpan);
+  EXPECT_EQ(snapshot.initialisation, "gpt2-normal-v1");
+
+  TrainState resumed = Make();
+  const absl::Status status =
+      RestoreState(snapshot, schedule(), run_.fingerprint, &resumed);
+  ASSERT_TRUE(status.ok()) << status;
+  const auto expect_same = [&] {
+    const auto a = state.model->Parameters(), b = resumed.model->Parameters();
+    const auto ma = state.optimizer->StepTensors(a);
+    const auto mb = resumed.optimizer->StepTensors(b);
+    for (size_t i = 0; i < a.size(); ++i) {
+      EXPECT_TRUE(at::equal(a[i].tensor, b[i].tensor)) << a[i].name;
+      EXPECT_TRUE(at::equal(ma[i], mb[i])) << a[i].name;
+    }
+  };
+  expect_same();
+  const at::Tensor generator = state.cpu_generator.get_state();
+  step(&state);
+  state.cpu_generator.set_state(generator);
+  step(&resumed);
+  expect_same();
+
+  Snapshot without = snapshot;
+  without.masters.pop_back();
+  TrainState fresh = Make();
+  EXPECT_NE(RestoreState(without, schedule(), run_.fingerprint, &fresh)
+                .message()
+                .find("master: expected that of"),
+            std::string::npos);
 }
 
 TEST_F(TrainStateCodec, RestoreDescribesEveryRecordedItem) {

@@ -1,5 +1,6 @@
 #include "trainer/data/sampler.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -23,21 +24,46 @@ absl::StatusOr<Sampler> Sampler::Create(Options options) {
   return Sampler(options);
 }
 
+uint64_t Sampler::next_batch_size() const {
+  if (options_.tail != TailPolicy::kPartial) return options_.batch_size;
+  const uint64_t left = options_.dataset_size - cursor_ % options_.dataset_size;
+  return std::min(options_.batch_size, left);
+}
+
 Batch Sampler::NextBatch() const {
   Batch batch;
   batch.epoch = epoch();
   batch.index = batch_index();
   batch.offset = cursor_ % samples_per_epoch();
-  KeyedPermutation order(options_.dataset_size, options_.seed, batch.epoch);
-  batch.sample_ids.reserve(options_.batch_size);
-  for (uint64_t i = 0; i < options_.batch_size; ++i) {
+  const uint64_t size = next_batch_size();
+  batch.in_epoch = std::min(size, samples_per_epoch() - batch.offset);
+  batch.sample_ids.reserve(size);
+  const KeyedPermutation order(options_.dataset_size, options_.seed,
+                               batch.epoch);
+  for (uint64_t i = 0; i < batch.in_epoch; ++i) {
     batch.sample_ids.push_back(order(batch.offset + i));
+  }
+  if (batch.in_epoch == size) return batch;
+  const KeyedPermutation next(options_.dataset_size, options_.seed,
+                              batch.epoch + 1);
+  for (uint64_t i = 0; i < size - batch.in_epoch; ++i) {
+    batch.sample_ids.push_back(next(i));
   }
   return batch;
 }
 
 absl::Status Sampler::SeekTo(uint64_t cursor) {
-  if (cursor % options_.batch_size != 0) {
+  if (options_.tail == TailPolicy::kPartial) {
+    const uint64_t offset = cursor % options_.dataset_size;
+    if (offset % options_.batch_size != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sampler.cursor: expected whole batches of ", options_.batch_size,
+          " since the epoch of ", options_.dataset_size,
+          " samples began, found ", cursor, ", which is ", offset,
+          " samples into it; was the checkpoint written with another batch "
+          "size?"));
+    }
+  } else if (cursor % options_.batch_size != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("sampler.cursor: expected a multiple of the batch size ",
                      options_.batch_size, ", found ", cursor,

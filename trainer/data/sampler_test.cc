@@ -100,6 +100,89 @@ TEST(Sampler, DropsTheTailThatFillsNoBatch) {
   EXPECT_EQ(sampler.NextBatch().sample_ids[0], order(0));
 }
 
+Sampler MakeTail(TailPolicy tail, uint64_t dataset_size, uint64_t batch_size) {
+  return Sampler::Create({dataset_size, batch_size, 9, tail}).value();
+}
+
+TEST(Sampler, PartialTrainsTheTailAsASmallerBatch) {
+  Sampler sampler = MakeTail(TailPolicy::kPartial, 103, 10);
+  EXPECT_EQ(sampler.batches_per_epoch(), 11u);
+  EXPECT_EQ(sampler.samples_per_epoch(), 103u);
+  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+    std::vector<bool> seen(103);
+    for (uint64_t index = 0; index < 11; ++index) {
+      const Batch batch = sampler.NextBatch();
+      ASSERT_EQ(batch.epoch, epoch);
+      ASSERT_EQ(batch.index, index);
+      ASSERT_EQ(batch.sample_ids.size(), index == 10 ? 3u : 10u);
+      ASSERT_EQ(batch.in_epoch, batch.sample_ids.size());
+      for (uint64_t id : batch.sample_ids) {
+        ASSERT_FALSE(seen[id]);
+        seen[id] = true;
+      }
+      sampler.Advance();
+    }
+    EXPECT_EQ(sampler.cursor(), 103 * (epoch + 1));
+  }
+}
+
+TEST(Sampler, SpanGoesOnIntoTheNextEpochWithoutALossOrARepeat) {
+  Sampler sampler = MakeTail(TailPolicy::kSpan, 103, 10);
+  std::vector<uint64_t> trained;
+  while (trained.size() < 5 * 103) {
+    const Batch batch = sampler.NextBatch();
+    ASSERT_EQ(batch.sample_ids.size(), 10u);
+    ASSERT_EQ(batch.epoch, trained.size() / 103);
+    ASSERT_EQ(batch.offset, trained.size() % 103);
+    ASSERT_EQ(batch.in_epoch, std::min<uint64_t>(10, 103 - batch.offset));
+    trained.insert(trained.end(), batch.sample_ids.begin(),
+                   batch.sample_ids.end());
+    sampler.Advance();
+    ASSERT_EQ(sampler.cursor(), trained.size());
+  }
+  for (uint64_t epoch = 0; epoch < 5; ++epoch) {
+    KeyedPermutation order(103, 9, epoch);
+    for (uint64_t i = 0; i < 103; ++i) {
+      EXPECT_EQ(trained[103 * epoch + i], order(i)) << epoch << " " << i;
+    }
+  }
+}
+
+TEST(Sampler, EveryTailSoughtAnywhereEqualsTrainedUpToThere) {
+  for (TailPolicy tail :
+       {TailPolicy::kDrop, TailPolicy::kPartial, TailPolicy::kSpan}) {
+    for (uint64_t size : {20u, 23u, 10u, 19u}) {
+      Sampler trained = MakeTail(tail, size, 10);
+      for (int step = 0; step < 12; ++step) {
+        Sampler sought = MakeTail(tail, size, 10);
+        const absl::Status status = sought.SeekTo(trained.cursor());
+        ASSERT_TRUE(status.ok()) << status;
+        EXPECT_EQ(sought.epoch(), trained.epoch());
+        EXPECT_EQ(sought.NextBatch().sample_ids,
+                  trained.NextBatch().sample_ids);
+        trained.Advance();
+      }
+    }
+  }
+}
+
+// Rules: DATA-4
+TEST(Sampler, EveryTailRefusesACursorBetweenItsBatches) {
+  Sampler partial = MakeTail(TailPolicy::kPartial, 103, 10);
+  EXPECT_TRUE(partial.SeekTo(103 + 20).ok());
+  const absl::Status status = partial.SeekTo(103 + 25);
+  EXPECT_EQ(status.message(),
+            "sampler.cursor: expected whole batches of 10 since the epoch of "
+            "103 samples began, found 128, which is 25 samples into it; was "
+            "the checkpoint written with another batch size?");
+  EXPECT_EQ(partial.cursor(), 123u);
+  EXPECT_FALSE(partial.SeekTo(110).ok());  // of the policy kSpan
+  Sampler span = MakeTail(TailPolicy::kSpan, 103, 10);
+  EXPECT_TRUE(span.SeekTo(110).ok());
+  EXPECT_FALSE(span.SeekTo(103).ok());  // of the policy kPartial
+  EXPECT_EQ(span.cursor(), 110u);
+}
+
 TEST(Sampler, LookingDoesNotMove) {
   Sampler sampler = Make(100, 7);
   EXPECT_EQ(sampler.NextBatch().sample_ids, sampler.NextBatch().sample_ids);

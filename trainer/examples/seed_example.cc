@@ -36,10 +36,10 @@
 #include "format/version.h"
 #include "format/vocabulary.h"
 #include "trainer/amp/autocast.h"
-#include "trainer/checkpoint/data_fingerprint.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/checkpoint/witness.h"
 #include "trainer/config/config.h"
+#include "trainer/data/fingerprint.h"
 #include "trainer/data/sampler.h"
 #include "trainer/device/environment.h"
 #include "trainer/train_state.h"
@@ -109,7 +109,7 @@ std::pair<at::Tensor, at::Tensor> RandomImages(
 }
 
 // One step; returns its loss.
-absl::StatusOr<float> Step(const WarmupCosine& schedule, TrainState* state) {
+absl::StatusOr<float> Step(const Schedule& schedule, TrainState* state) {
   const auto [images, labels] =
       RandomImages(state->sampler->NextBatch().sample_ids);
   std::vector<at::Tensor> parameters;
@@ -149,7 +149,7 @@ std::string LossFile(const std::string& run) {
 // The uninterrupted run: saves on the way and writes every loss.
 absl::Status Reference(int checkpoint_at) {
   const TrainerConfig config = Config();
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, Shape());
   if (!schedule.ok()) return schedule.status();
   auto state = MakeTrainState(config, Shape(), at::kCPU);
   if (!state.ok()) return state.status();
@@ -189,7 +189,7 @@ absl::Status Reference(int checkpoint_at) {
 
 // Puts one part of `state` back to that of a fresh run.
 void LeaveOut(const std::string& what, const TrainerConfig& config,
-              const WarmupCosine& schedule, TrainState* state) {
+              const Schedule& schedule, TrainState* state) {
   auto fresh = MakeTrainState(config, Shape(), at::kCPU);
   if (what == "schedule") {
     state->schedule_position = 0;
@@ -215,7 +215,7 @@ absl::Status Resume(const std::string& left_out) {
     return absl::NotFoundError("no complete " + LossFile("reference"));
   }
   const TrainerConfig config = Config();
-  auto schedule = MakeSchedule(config);
+  auto schedule = MakeSchedule(config, Shape());
   if (!schedule.ok()) return schedule.status();
   auto state = MakeTrainState(config, Shape(), at::kCPU);
   if (!state.ok()) return state.status();

@@ -19,8 +19,8 @@ class ModuleModel : public Model {
  public:
   explicit ModuleModel(std::shared_ptr<Net> net) : net_(std::move(net)) {}
 
-  at::Tensor Forward(const at::Tensor& images) override {
-    return net_->forward(images);
+  at::Tensor Forward(const at::Tensor& input) override {
+    return net_->forward(input);
   }
   std::vector<NamedTensor> Parameters() const override {
     return Named(net_->named_parameters());
@@ -30,6 +30,14 @@ class ModuleModel : public Model {
   }
   void SetTraining(bool training) override { net_->train(training); }
   void MoveTo(at::Device device) override { net_->to(device); }
+  void KeepMatricesIn(at::ScalarType dtype) override {
+    for (at::Tensor& p : net_->parameters()) {
+      if (p.dim() == 2) p.set_data(p.detach().to(dtype));
+    }
+  }
+
+ protected:
+  const Net& net() const { return *net_; }
 
  private:
   static std::vector<NamedTensor> Named(

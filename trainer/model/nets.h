@@ -9,6 +9,7 @@
 namespace reprise {
 
 std::unique_ptr<Model> MakeConvNet(const ModelOptions& options);
+std::unique_ptr<Model> MakeGpt(const ModelOptions& options);
 std::unique_ptr<Model> MakeMlp(const ModelOptions& options);
 std::unique_ptr<Model> MakeResNet18(const ModelOptions& options);
 

@@ -27,4 +27,12 @@ void ClipGradients(const std::vector<at::Tensor>& parameters,
   }
 }
 
+void ClipGradientsByValue(const std::vector<at::Tensor>& parameters,
+                          double limit) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& p : parameters) {
+    if (p.grad().defined()) p.mutable_grad().clamp_(-limit, limit);
+  }
+}
+
 }  // namespace reprise

@@ -1,4 +1,11 @@
-// Gradient norm and clipping, with PyTorch's clip_grad_norm_ arithmetic.
+// Gradient norm and clipping, with the arithmetic of PyTorch's clip_grad_norm_
+// and clip_grad_value_.
+//
+//   const std::vector<at::Tensor> stepped =
+//       optimizer->StepTensors(model->Parameters());
+//   reprise::ClipGradients(stepped, reprise::GradientNorm(stepped), 1.0);
+//
+// Not thread-safe: the gradients change in place.
 #ifndef REPRISE_TRAINER_OPTIM_CLIP_H_
 #define REPRISE_TRAINER_OPTIM_CLIP_H_
 
@@ -16,6 +23,11 @@ at::Tensor GradientNorm(const std::vector<at::Tensor>& parameters);
 // GradientNorm gave. REQUIRES: max_norm > 0.
 void ClipGradients(const std::vector<at::Tensor>& parameters,
                    const at::Tensor& norm, double max_norm);
+
+// Clamps every element of every gradient to [-limit, limit]. REQUIRES:
+// limit > 0.
+void ClipGradientsByValue(const std::vector<at::Tensor>& parameters,
+                          double limit);
 
 }  // namespace reprise
 

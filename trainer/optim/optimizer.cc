@@ -33,6 +33,16 @@ absl::StatusOr<at::Tensor> FindMoment(const ParameterState& state,
                    ", found none; the checkpoint is not of this optimizer"));
 }
 
+bool IsHalf(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kHalf ||
+         tensor.scalar_type() == at::kBFloat16;
+}
+
+at::Tensor MakeMaster(const at::Tensor& parameter) {
+  return parameter.detach().to(at::kFloat, /*non_blocking=*/false,
+                               /*copy=*/true);
+}
+
 std::vector<std::string> Names(const std::vector<NamedTensor>& parameters) {
   std::vector<std::string> names;
   for (const NamedTensor& p : parameters) names.push_back(p.name);
@@ -76,6 +86,10 @@ class AdamFamily : public Optimizer {
     const at::Tensor denominator =
         exp_avg_sq.sqrt().div_(std::pow(bias_correction2, 0.5)).add_(group.eps);
     p.addcdiv_(exp_avg, denominator, -step_size);
+  }
+
+  void SetMomentum(double momentum, Group* group) const override {
+    group->beta1 = momentum;
   }
 
   absl::Status LoadOptions(const ParameterGroup& from,
@@ -129,6 +143,10 @@ class Sgd : public Optimizer {
     p.add_(grad, -group.lr);
   }
 
+  void SetMomentum(double momentum, Group* group) const override {
+    group->momentum = momentum;
+  }
+
   absl::Status LoadOptions(const ParameterGroup& from,
                            Group* group) const override {
     if (!from.momentum || !from.dampening || !from.nesterov) {
@@ -163,9 +181,12 @@ absl::StatusOr<std::unique_ptr<Optimizer>> Optimizer::Create(
 
 Optimizer::Optimizer(std::string kind, std::vector<Group> groups)
     : kind_(std::move(kind)), groups_(std::move(groups)) {
-  size_t count = 0;
-  for (const Group& group : groups_) count += group.parameters.size();
-  moments_.resize(count);
+  for (const Group& group : groups_) {
+    for (const NamedTensor& p : group.parameters) {
+      ParameterMoments& m = moments_.emplace_back();
+      if (IsHalf(p.tensor)) m.master = MakeMaster(p.tensor);
+    }
+  }
 }
 
 void Optimizer::Step() {
@@ -174,17 +195,64 @@ void Optimizer::Step() {
   for (const Group& group : groups_) {
     for (const NamedTensor& parameter : group.parameters) {
       ParameterMoments& m = *moments++;
-      const at::Tensor& grad = parameter.tensor.grad();
+      const bool has_master = m.master.defined();
+      const at::Tensor& stepped = has_master ? m.master : parameter.tensor;
+      const at::Tensor& grad = stepped.grad();
       if (!grad.defined()) continue;
       ++m.step;
-      Update(group, parameter.tensor, grad, &m);
+      Update(group, stepped, grad, &m);
+      if (has_master) parameter.tensor.copy_(m.master);
     }
   }
 }
 
 void Optimizer::ZeroGrad() {
+  auto moments = moments_.begin();
   for (Group& group : groups_) {
-    for (NamedTensor& p : group.parameters) p.tensor.mutable_grad().reset();
+    for (NamedTensor& p : group.parameters) {
+      ParameterMoments& m = *moments++;
+      p.tensor.mutable_grad().reset();
+      if (m.master.defined()) m.master.mutable_grad().reset();
+    }
+  }
+}
+
+void Optimizer::ApplySchedule(double fraction, std::optional<double> momentum) {
+  for (Group& group : groups_) {
+    group.lr = group.base_lr * fraction;
+    if (momentum.has_value()) SetMomentum(*momentum, &group);
+  }
+}
+
+std::vector<at::Tensor> Optimizer::StepTensors(
+    const std::vector<NamedTensor>& parameters) const {
+  absl::flat_hash_map<absl::string_view, at::Tensor> masters;
+  auto moments = moments_.begin();
+  for (const Group& group : groups_) {
+    for (const NamedTensor& p : group.parameters) {
+      const ParameterMoments& m = *moments++;
+      if (m.master.defined()) masters[p.name] = m.master;
+    }
+  }
+  std::vector<at::Tensor> stepped;
+  for (const NamedTensor& p : parameters) {
+    const auto master = masters.find(p.name);
+    stepped.push_back(master != masters.end() ? master->second : p.tensor);
+  }
+  return stepped;
+}
+
+void Optimizer::GatherGradients() {
+  const at::NoGradGuard no_grad;
+  auto moments = moments_.begin();
+  for (const Group& group : groups_) {
+    for (const NamedTensor& p : group.parameters) {
+      ParameterMoments& m = *moments++;
+      if (!m.master.defined()) continue;
+      const at::Tensor& grad = p.tensor.grad();
+      m.master.mutable_grad() =
+          grad.defined() ? grad.to(at::kFloat) : at::Tensor();
+    }
   }
 }
 
@@ -196,6 +264,7 @@ OptimizerState Optimizer::state() const {
   for (const Group& group : groups_) {
     ParameterGroup out;
     out.name = group.name;
+    out.pattern = group.pattern;
     out.parameters = Names(group.parameters);
     out.lr = group.lr;
     out.base_lr = group.base_lr;
@@ -216,7 +285,20 @@ OptimizerState Optimizer::state() const {
   return state;
 }
 
-absl::Status Optimizer::Load(const OptimizerState& state) {
+std::vector<Tensor> Optimizer::masters() const {
+  std::vector<Tensor> masters;
+  auto moments = moments_.begin();
+  for (const Group& group : groups_) {
+    for (const NamedTensor& p : group.parameters) {
+      const ParameterMoments& m = *moments++;
+      if (m.master.defined()) masters.push_back(ViewOf(p.name, m.master));
+    }
+  }
+  return masters;
+}
+
+absl::Status Optimizer::Load(const OptimizerState& state,
+                             const std::vector<Tensor>& masters) {
   if (state.kind != kind_) {
     return absl::InvalidArgumentError(absl::StrCat(
         "optim.kind: expected ", kind_, ", found \"", state.kind, "\""));
@@ -233,6 +315,8 @@ absl::Status Optimizer::Load(const OptimizerState& state) {
   }
   absl::flat_hash_map<std::string, const ParameterState*> by_name;
   for (const ParameterState& s : state.states) by_name[s.parameter] = &s;
+  absl::flat_hash_map<std::string, const Tensor*> masters_by_name;
+  for (const Tensor& master : masters) masters_by_name[master.name()] = &master;
 
   std::vector<Group> groups = groups_;
   std::vector<ParameterMoments> loaded;
@@ -252,10 +336,24 @@ absl::Status Optimizer::Load(const OptimizerState& state) {
     const std::vector<std::string> names = MomentNames(group);
     for (const NamedTensor& p : group.parameters) {
       ParameterMoments m;
+      if (IsHalf(p.tensor)) {
+        auto found = masters_by_name.find(p.name);
+        if (found == masters_by_name.end()) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "master: expected that of ", p.name, ", found none; the rounded ",
+              "parameter cannot stand for it"));
+        }
+        m.master = MakeMaster(p.tensor);
+        if (auto s = CopyInto(*found->second, m.master); !s.ok()) {
+          return absl::Status(s.code(), absl::StrCat("master: ", s.message()));
+        }
+        masters_by_name.erase(found);
+      }
+      const at::Tensor& stepped = m.master.defined() ? m.master : p.tensor;
       if (auto found = by_name.find(p.name); found != by_name.end()) {
         m.step = found->second->step;
         for (const std::string& name : names) {
-          auto moment = FindMoment(*found->second, name, p.tensor);
+          auto moment = FindMoment(*found->second, name, stepped);
           if (!moment.ok()) return moment.status();
           m.tensors.push_back(*std::move(moment));
         }
@@ -268,6 +366,11 @@ absl::Status Optimizer::Load(const OptimizerState& state) {
     return absl::InvalidArgumentError(
         absl::StrCat("optim.moments: found state of ", by_name.begin()->first,
                      ", which is no parameter of this optimizer"));
+  }
+  if (!masters_by_name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "master: found that of ", masters_by_name.begin()->first,
+        ", which is no half-precision parameter of this optimizer"));
   }
   groups_ = std::move(groups);
   moments_ = std::move(loaded);
@@ -282,6 +385,7 @@ std::vector<Optimizer::Group> GroupsByRank(
   Optimizer::Group no_decay = options;
   no_decay.name = "no_decay";
   no_decay.weight_decay = 0;
+  no_decay.own_weight_decay = true;
   for (const NamedTensor& p : parameters) {
     (p.tensor.dim() >= 2 ? decay : no_decay).parameters.push_back(p);
   }

@@ -12,6 +12,17 @@
 //   auto optimizer = Optimizer::Create("adamw", {group});
 //   ... backward ...
 //   (*optimizer)->Step();
+//
+// Half-precision parameters are stepped through fp32 masters, which the
+// optimizer makes, keeps and rounds to the parameters after each step. What
+// happens to gradients between backward and Step is then done to the masters':
+//
+//   loss.backward();
+//   optimizer->GatherGradients();                       // nothing to do in
+//   fp32 const auto stepped = optimizer->StepTensors(model->Parameters());
+//   scaler.Unscale(stepped);
+//   ClipGradients(stepped, GradientNorm(stepped), 1.0);
+//   optimizer->Step();
 #ifndef REPRISE_TRAINER_OPTIM_OPTIMIZER_H_
 #define REPRISE_TRAINER_OPTIM_OPTIMIZER_H_
 
@@ -19,6 +30,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,10 +49,14 @@ class Optimizer {
  public:
   struct Group {
     std::string name;
+    std::string pattern;  // RE2 that chose the parameters; empty: none did
     std::vector<NamedTensor> parameters;
-    double lr = 1e-3;  // in force for the next step
-    double base_lr = 1e-3;
+    double lr = 1e-3;       // in force for the next step
+    double base_lr = 1e-3;  // what a schedule multiplies
+    double lr_scale = 1;    // base_lr as a multiple of the optimizer's own; > 0
     double weight_decay = 1e-2;  // >= 0
+    // Whether it is the group's own, and another of the optimizer's leaves it.
+    bool own_weight_decay = false;
     // adam, adamw
     double beta1 = 0.9;    // [0, 1)
     double beta2 = 0.999;  // [0, 1)
@@ -52,7 +68,9 @@ class Optimizer {
   };
 
   // `kind` is "adamw", "adam" or "sgd". No state exists until a parameter's
-  // first Step with a gradient. Errors: InvalidArgument for another kind.
+  // first Step with a gradient, except the masters of f16 and bf16 parameters,
+  // which start at the parameters' values. Errors: InvalidArgument for another
+  // kind.
   static absl::StatusOr<std::unique_ptr<Optimizer>> Create(
       const std::string& kind, std::vector<Group> groups);
   virtual ~Optimizer() = default;
@@ -66,16 +84,32 @@ class Optimizer {
   // alone.
   void Step();
   void ZeroGrad();
+  // Sets every group's learning rate to `fraction` of its base, and where there
+  // is a `momentum`, that of sgd or the beta1 of adam and adamw.
+  void ApplySchedule(double fraction, std::optional<double> momentum);
+
+  // What Step changes for each of `parameters`, in their order: the parameter
+  // or its master. REQUIRES: they are this optimizer's.
+  std::vector<at::Tensor> StepTensors(
+      const std::vector<NamedTensor>& parameters) const;
+  // Gives each master an fp32 copy of its parameter's gradient, or none where
+  // that has none. Call it after the last backward of a step.
+  void GatherGradients();
 
   // The state; moments share memory with the optimizer until they are copied.
   OptimizerState state() const;
-  // Replaces options and moments by those of `state`, matched by name. Errors
-  // (nothing is changed then): InvalidArgument naming the parameter when groups
-  // or parameters differ, a shape or dtype is another, or a moment is missing.
-  absl::Status Load(const OptimizerState& state);
+  // The masters, named as their parameters; they share memory likewise.
+  std::vector<Tensor> masters() const;
+  // Replaces options, moments and masters by those given, matched by name; the
+  // parameters are the caller's to load. Errors (nothing is changed then):
+  // InvalidArgument naming the parameter when groups or parameters differ, a
+  // shape or dtype is another, or a moment or master is missing or not wanted.
+  absl::Status Load(const OptimizerState& state,
+                    const std::vector<Tensor>& masters = {});
 
  protected:
   struct ParameterMoments {
+    at::Tensor master;  // f32, of an f16 or bf16 parameter; else undefined
     uint64_t step = 0;  // applied steps
     // In the order of moment_names(), shape of the parameter; empty before the
     // first step.
@@ -87,7 +121,9 @@ class Optimizer {
  private:
   // Names of the tensors that `group` keeps for each parameter.
   virtual std::vector<std::string> MomentNames(const Group& group) const = 0;
-  // One update of `p` by `grad`, after moments->step was advanced.
+  // Sets the option that a schedule's momentum stands for.
+  virtual void SetMomentum(double momentum, Group* group) const = 0;
+  // One update of `p`, f32, by `grad`, after moments->step was advanced.
   virtual void Update(const Group& group, const at::Tensor& p,
                       const at::Tensor& grad, ParameterMoments* moments) = 0;
   // Whether a group of the checkpoint has every option of this kind; the copy
@@ -103,7 +139,8 @@ class Optimizer {
 };
 
 // Splits parameters into "decay" (matrices and kernels) and "no_decay" (biases
-// and norms: fewer than two dimensions), both in the given order.
+// and norms: fewer than two dimensions), both in the given order. Rules over
+// names are in parameter_groups.h.
 std::vector<Optimizer::Group> GroupsByRank(
     const std::vector<NamedTensor>& parameters,
     const Optimizer::Group& options);

@@ -1,11 +1,14 @@
 #include "trainer/optim/optimizer.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "trainer/optim/clip.h"
@@ -176,6 +179,121 @@ TEST(Optimizer, C21_LoadRefusesOtherNamesShapesAndMissingMomentsByName) {
   EXPECT_NE(optimizer->Load(reshaped).message().find("[2]"), std::string::npos);
 }
 
+TEST(Optimizer, ScheduleSetsRateAndMomentumOfEveryGroup) {
+  Optimizer::Group a, b;
+  a.parameters = {Parameter("a", {1})};
+  a.base_lr = 0.5;
+  b.parameters = {Parameter("b", {1})};
+  b.base_lr = 0.25;
+  auto adam = *Optimizer::Create("adam", {a, b});
+  adam->ApplySchedule(0.5, std::nullopt);
+  EXPECT_EQ(adam->groups()[0].lr, 0.25);
+  EXPECT_EQ(adam->groups()[1].lr, 0.125);
+  EXPECT_EQ(adam->groups()[0].beta1, 0.9);
+  adam->ApplySchedule(1, 0.85);
+  EXPECT_EQ(adam->groups()[1].lr, 0.25);
+  EXPECT_EQ(adam->groups()[1].beta1, 0.85);
+  auto sgd = *Optimizer::Create("sgd", {a, b});
+  sgd->ApplySchedule(1, 0.85);
+  EXPECT_EQ(sgd->groups()[0].momentum, 0.85);
+  // A momentum in force comes back from the file.
+  auto loaded = *Optimizer::Create("sgd", {a, b});
+  ASSERT_TRUE(loaded->Load(sgd->state()).ok());
+  EXPECT_EQ(loaded->groups()[0].momentum, 0.85);
+}
+
+TEST_P(EveryOptimizer, C23_HalfParametersAreSteppedThroughFp32Masters) {
+  for (at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
+    const at::Tensor first = at::rand({4, 4}).to(dtype);
+    const NamedTensor half = {"p", first.clone()};
+    const NamedTensor full = {"p", first.to(at::kFloat)};
+    auto with_master = MakeOne({half}, GetParam());
+    auto plain = MakeOne({full}, GetParam());
+    for (int i = 0; i < 20; ++i) {
+      const at::Tensor gradient = (at::rand({4, 4}) * 1e-3).to(dtype);
+      with_master->ZeroGrad();
+      SetGradient(half, gradient);
+      with_master->GatherGradients();
+      with_master->Step();
+      SetGradient(full, gradient.to(at::kFloat));
+      plain->Step();
+      // The master is the fp32 run, the parameter its rounding.
+      const at::Tensor master = with_master->StepTensors({half})[0];
+      ASSERT_TRUE(at::equal(master, full.tensor)) << i;
+      ASSERT_TRUE(at::equal(half.tensor, master.to(dtype))) << i;
+    }
+    EXPECT_TRUE(at::equal(plain->StepTensors({full})[0], full.tensor));
+    EXPECT_TRUE(plain->masters().empty());
+  }
+}
+
+TEST_P(EveryOptimizer, C23_TenResumesOfMastersAndMomentsDoNotDrift) {
+  const at::Tensor first = at::rand({3, 3}).to(at::kBFloat16);
+  const NamedTensor whole = {"p", first.clone()};
+  auto uninterrupted = MakeOne({whole}, GetParam());
+  NamedTensor parameter = {"p", first.clone()};
+  auto resumed = MakeOne({parameter}, GetParam());
+  for (int i = 0; i < 10; ++i) {
+    const at::Tensor gradient =
+        at::full({3, 3}, (1 + std::ldexp(1.0, -7)) * 1e-3).to(at::kBFloat16);
+    for (const auto& [p, optimizer] :
+         {std::pair{whole, uninterrupted.get()}, {parameter, resumed.get()}}) {
+      optimizer->ZeroGrad();
+      SetGradient(p, gradient);
+      optimizer->GatherGradients();
+      optimizer->Step();
+    }
+    // Another process: everything is made anew and loaded.
+    const NamedTensor again = {"p", parameter.tensor.clone()};
+    auto next = MakeOne({again}, GetParam());
+    const absl::Status status =
+        next->Load(resumed->state(), resumed->masters());
+    ASSERT_TRUE(status.ok()) << status;
+    parameter = again;
+    resumed = std::move(next);
+    ASSERT_TRUE(at::equal(resumed->StepTensors({parameter})[0],
+                          uninterrupted->StepTensors({whole})[0]))
+        << i;
+    for (const ParameterState& state : resumed->state().states) {
+      for (const Tensor& moment : state.moments) {
+        EXPECT_EQ(moment.dtype(), DType::kF32);
+      }
+    }
+  }
+}
+
+TEST(Optimizer, C23_MissingAndUnwantedMastersAreRefusedByName) {
+  const NamedTensor half = {"p", at::ones({2}).to(at::kHalf)};
+  const NamedTensor full = Parameter("q", {2});
+  auto optimizer = MakeOne({half, full});
+  const OptimizerState state = optimizer->state();
+  EXPECT_TRUE(optimizer->Load(state, optimizer->masters()).ok());
+  EXPECT_EQ(optimizer->Load(state).message(),
+            "master: expected that of p, found none; the rounded parameter "
+            "cannot stand for it");
+  const float values[3] = {};
+  std::vector<Tensor> masters = optimizer->masters();
+  masters.push_back(Tensor::View("q", DType::kF32, {2}, values));
+  EXPECT_NE(optimizer->Load(state, masters).message().find("found that of q"),
+            std::string::npos);
+  masters = {Tensor::View("p", DType::kF32, {3}, values)};
+  EXPECT_NE(optimizer->Load(state, masters).message().find("[2]"),
+            std::string::npos);
+}
+
+TEST(Optimizer, HalfParameterWithoutGradientIsLeftAlone) {
+  const NamedTensor half = {"p", at::ones({2}).to(at::kHalf)};
+  auto optimizer = MakeOne({half});
+  optimizer->GatherGradients();
+  optimizer->Step();
+  EXPECT_TRUE(optimizer->state().states.empty());
+  SetGradient(half, at::ones({2}).to(at::kHalf));
+  optimizer->GatherGradients();
+  optimizer->ZeroGrad();
+  optimizer->Step();
+  EXPECT_TRUE(optimizer->state().states.empty());
+}
+
 TEST(GroupsByRank, DecaysMatricesOnly) {
   Optimizer::Group options;
   options.weight_decay = 0.1;
@@ -201,6 +319,19 @@ TEST(Clip, ScalesDownToTheLargestNormAndLeavesSmallerGradientsAlone) {
   ClipGradients(both, norm, 1.0);
   EXPECT_NEAR(a.tensor.grad().item<float>(), 0.6, 1e-6);
   EXPECT_NEAR(b.tensor.grad().item<float>(), 0.8, 1e-6);
+}
+
+TEST(Clip, ByValueClampsEveryElement) {
+  const NamedTensor a = Parameter("a", {3});
+  const NamedTensor without = Parameter("b", {1});
+  SetGradient(a, at::full({3}, 0.25f));
+  a.tensor.grad()[0].fill_(-7.0f);
+  a.tensor.grad()[2].fill_(7.0f);
+  ClipGradientsByValue({a.tensor, without.tensor}, 0.5);
+  EXPECT_EQ(a.tensor.grad()[0].item<float>(), -0.5f);
+  EXPECT_EQ(a.tensor.grad()[1].item<float>(), 0.25f);
+  EXPECT_EQ(a.tensor.grad()[2].item<float>(), 0.5f);
+  EXPECT_FALSE(without.tensor.grad().defined());
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // bit where the operators are the same, else within a stated distance.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 
@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "trainer/amp/grad_scaler.h"
+#include "trainer/model/loss.h"
 #include "trainer/model/model.h"
 #include "trainer/optim/clip.h"
 #include "trainer/optim/ema.h"
@@ -186,10 +187,9 @@ class ModelParity {
     }
   }
 
-  void ExpectPass(Model& model, const at::Tensor& images, int64_t classes) {
-    const at::Tensor labels = at::arange(images.size(0)).remainder(classes);
-    const at::Tensor loss =
-        at::cross_entropy_loss(model.Forward(images), labels);
+  void ExpectPass(Model& model, const at::Tensor& input,
+                  const at::Tensor& labels) {
+    const at::Tensor loss = MeanLoss(model.Forward(input), labels);
     loss.backward();
     Expect(loss.item<float>(), entries_.at("loss")[0], 1, "loss");
     for (const NamedTensor& p : model.Parameters()) {
@@ -237,7 +237,8 @@ class ModelParity {
 };
 
 void RunModel(const std::string& fixture, const ModelOptions& options,
-              std::vector<int64_t> images_shape, double tolerance) {
+              const at::Tensor& input, const at::Tensor& labels,
+              double tolerance) {
   at::set_num_threads(1);
   at::Generator generator =
       at::globalContext().defaultGenerator(at::Device(at::kCPU));
@@ -246,7 +247,7 @@ void RunModel(const std::string& fixture, const ModelOptions& options,
   ASSERT_TRUE(model.ok());
   ModelParity parity(fixture, tolerance);
   parity.ExpectInitialValues(**model);
-  parity.ExpectPass(**model, FixedValues(images_shape), options.classes);
+  parity.ExpectPass(**model, input, labels);
   parity.ExpectComplete();
 }
 
@@ -254,7 +255,8 @@ TEST(ModelParity, ConvNetDrawsAndComputesAsPythonDoes) {
   ModelOptions options;
   options.kind = "convnet";
   options.hidden = 32;
-  RunModel("convnet.txt", options, {4, 1, 28, 28}, 1e-4);
+  RunModel("convnet.txt", options, FixedValues({4, 1, 28, 28}), at::arange(4),
+           1e-4);
 }
 
 TEST(ModelParity, ResNet18DrawsAndComputesAsPythonDoes) {
@@ -262,7 +264,21 @@ TEST(ModelParity, ResNet18DrawsAndComputesAsPythonDoes) {
   options.kind = "resnet18";
   options.channels = 3;
   options.classes = 1000;
-  RunModel("resnet18.txt", options, {2, 3, 64, 64}, 1e-3);
+  RunModel("resnet18.txt", options, FixedValues({2, 3, 64, 64}), at::arange(2),
+           1e-3);
+}
+
+TEST(ModelParity, GptDrawsAndComputesAsPythonDoes) {
+  ModelOptions options;
+  options.kind = "gpt";
+  options.hidden = 32;
+  options.layers = 2;
+  options.heads = 4;
+  options.sequence_length = 16;
+  options.classes = 256;
+  const at::Tensor bytes = (at::arange(4 * 16 + 1) * 37).remainder(256);
+  RunModel("gpt.txt", options, bytes.narrow(0, 0, 64).view({4, 16}),
+           bytes.narrow(0, 1, 64).view({4, 16}), 1e-4);
 }
 
 }  // namespace
