@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TEXT = '/usr/share/common-licenses/GPL-3'
 CAMPAIGN, ADAPTER, VERIFY = ('bazel-bin/conformance/runner/campaign',
                              'bazel-bin/conformance/log_adapter/log_adapter',
-                             'bazel-bin/conformance/suites/verify')
+                             'bazel-bin/conformance/conformance')
 
 
 class Trial:
@@ -50,7 +50,7 @@ def run(trial, options):
         command.append('--working_folder=' + trial.working_folder)
     with open(out + '.log', 'w', encoding='utf-8') as log:
         subprocess.run(command, stdout=log, stderr=log, check=False)
-        judged = subprocess.run([VERIFY, out], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        judged = subprocess.run([VERIFY, 'verify', out], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 encoding='utf-8', check=False)
         log.write(judged.stdout)
     print('== %s\n%s' % (trial.name, judged.stdout), flush=True)

@@ -27,5 +27,5 @@ if [[ ! -e "${nanogpt}/train.py" ]]; then
   git clone --quiet https://github.com/karpathy/nanoGPT "${nanogpt}"
 fi
 cd "${root}"
-./tools/bazel build //conformance/runner:campaign //conformance/log_adapter //conformance/suites:verify
+./tools/bazel build //conformance/runner:campaign //conformance/log_adapter //conformance
 exec "${environment}/bin/python" tools/field/field.py --packages="${packages}" --nanogpt="${nanogpt}" "$@"
