@@ -104,13 +104,18 @@ int RunFromFile(const std::string& path, bool noisy, bool quiet,
                                             : request->workload())
             << std::endl;
   FileSink sink(writer->get(), quiet);
-  return RunFake(*request, noisy, &sink, customise);
+  std::optional<uint64_t> noise;
+  if (noisy) {
+    noise = static_cast<uint64_t>(
+        std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  return RunFake(*request, noise, &sink, customise);
 }
 
 }  // namespace
 
-ExitCode RunFake(const RunRequest& request, bool noisy, EventSink* sink,
-                 const Customise& customise) {
+ExitCode RunFake(const RunRequest& request, std::optional<uint64_t> noise,
+                 EventSink* sink, const Customise& customise) {
   absl::StatusOr<Bed> bed = BedFor(request);
   if (!bed.ok()) {
     std::cerr << "fake: " << bed.status() << "\n";
@@ -125,11 +130,8 @@ ExitCode RunFake(const RunRequest& request, bool noisy, EventSink* sink,
   FileStore* underneath = files->get();
   std::unique_ptr<Store> store = *std::move(files);
   Parts parts = MakeParts(*bed);
-  if (noisy) {
-    parts.model = std::make_unique<NoisyModel>(
-        std::move(parts.model),
-        static_cast<uint64_t>(
-            std::chrono::steady_clock::now().time_since_epoch().count()));
+  if (noise.has_value()) {
+    parts.model = std::make_unique<NoisyModel>(std::move(parts.model), *noise);
   }
   if (customise) customise({*bed, &parts, &store, underneath});
   parts.observers.push_back(std::make_unique<HoldObserver>(request, sink));

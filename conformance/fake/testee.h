@@ -13,8 +13,10 @@
 #ifndef REPRISE_CONFORMANCE_FAKE_TESTEE_H_
 #define REPRISE_CONFORMANCE_FAKE_TESTEE_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "conformance/fake/bed.h"
 #include "conformance/fake/parts.h"
@@ -34,10 +36,11 @@ struct Assembly {
 
 using Customise = std::function<void(const Assembly&)>;
 
-// Runs the trainer that `request` asks for, in this process, to its end.
-// Signals are not handled here. Errors go to a NoteEvent and to stderr.
-ExitCode RunFake(const RunRequest& request, bool noisy, EventSink* sink,
-                 const Customise& customise);
+// Runs the trainer that `request` asks for, in this process, to its end. With
+// `noise` it adds rounding-level noise, which that number decides. Signals are
+// not handled here. Errors go to a NoteEvent and to stderr.
+ExitCode RunFake(const RunRequest& request, std::optional<uint64_t> noise,
+                 EventSink* sink, const Customise& customise);
 
 // main() of a testee; handles SIGTERM, SIGINT, SIGHUP and SIGUSR1 (save, exit
 // 13; the second one ends the process at once). `customise` may be empty.

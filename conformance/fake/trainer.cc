@@ -168,7 +168,7 @@ void FakeTrainer::MicroStep(uint64_t step) {
   Tell(v1::P0, step, micro);
   const Batch batch = parts_.sampler->Next(state_);
   Tell(v1::P1, step, micro);
-  if (!forward_seen_ && !saved_.empty()) {
+  if (!forward_seen_) {
     WriteState(v1::StateEvent::BEFORE_FORWARD);
   }
   forward_seen_ = true;

@@ -127,10 +127,11 @@ bool AtOrAfterOnset(const Onsets& onsets, Channel channel, uint64_t step) {
 bool Explains(Item item, Fault fault, uint64_t since, Channel channel,
               uint64_t step, const Onsets& onsets) {
   if (step < since) return false;
-  // The gradient scaler changes its scale at once with a skip, and without one
-  // only when its own state differs: different weights alone move no doubling.
+  // A step uses the scale that the steps before it left: it follows a different
+  // skip from the next step on, and without one it differs only when the
+  // scaler's own state does. Different weights alone move no doubling.
   if (channel == Channel::kScale &&
-      !AtOrAfterOnset(onsets, Channel::kSkipped, step)) {
+      !AfterOnset(onsets, Channel::kSkipped, step)) {
     const Acts acts = ActsOf(item, fault);
     return acts == Acts::kScaler || acts == Acts::kEverything;
   }

@@ -1,11 +1,28 @@
 #include "conformance/judge/curves.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace reprise::conformance {
+namespace {
+
+// Half of what the run moves its loss, relative.
+double HalfTheMovement(const Timeline& baseline) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  for (const v1::StepEvent& step : baseline.steps) {
+    const Observation loss = ReadChannel(Channel::kLoss, &step, nullptr);
+    if (!loss.present() || !loss.values[0].finite) continue;
+    low = std::min(low, loss.first());
+    high = std::max(high, loss.first());
+  }
+  return high <= low ? 0 : 0.5 * (high - low) / high;
+}
+
+}  // namespace
 
 Comparison::Comparison(const Context& context, const Lineage& lineage,
                        size_t index)
@@ -14,13 +31,18 @@ Comparison::Comparison(const Context& context, const Lineage& lineage,
       resume_(lineage.resumes[index]),
       index_(index),
       baseline_(context.baselines.empty() ? empty_ : context.baselines[0]) {
-  for (size_t i = index; i-- > 0;) own_.push_back(&lineage.attempts[i]);
   // Records of the run itself: those of the attempt before, and of older ones
-  // up to where they were killed, as long as a later attempt did not resume
-  // before them and go another way.
+  // unless a later attempt went another way.
+  for (size_t i = index; i-- > 0;) {
+    if (!PartedSince(lineage, i + 1, &lineage.attempts[i])) {
+      own_.push_back(&lineage.attempts[i]);
+    }
+  }
   for (const Timeline* own : own_) {
     replay_until_ = std::max(replay_until_, own->last_step());
   }
+  if (context.noise.Noisy()) FindPartings(lineage);
+  const double movement = HalfTheMovement(baseline_);
   for (const v1::StepEvent& step : attempt_.steps) {
     if (step.step() <= resume_.step) continue;
     if (Reference(step.step()) == nullptr) continue;
@@ -29,6 +51,8 @@ Comparison::Comparison(const Context& context, const Lineage& lineage,
     } else {
       ++against_baseline_;
     }
+    telling_ += !Parted(Channel::kLoss, step.step()) &&
+                Threshold(Channel::kLoss, step.step()) < movement;
   }
   for (int item = 1; item < 100; ++item) {
     if (context.NotApplicable(static_cast<Item>(item))) {
@@ -45,21 +69,87 @@ Comparison::Comparison(const Context& context, const Lineage& lineage,
   }
 }
 
-const v1::StepEvent* Comparison::Reference(uint64_t step) const {
+void Comparison::FindPartings(const Lineage& lineage) {
+  constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+  // In the first step after a resume noise has no history: it cannot part a run
+  // from its own records.
+  parted_from_own_ = FindParting(
+                         attempt_,
+                         [this](uint64_t step) {
+                           return step == first() ? nullptr : OwnRecord(step);
+                         },
+                         resume_.step)
+                         .value_or(kNever);
+  parted_from_baseline_ =
+      PartedSince(lineage, 0, &baseline_)
+          ? first()
+          : FindParting(
+                attempt_,
+                [this](uint64_t step) { return baseline_.Find(step); },
+                resume_.step)
+                .value_or(kNever);
+}
+
+bool Comparison::Parted(Channel channel, uint64_t step) const {
+  return step >=
+         (IsOwn(channel, step) ? parted_from_own_ : parted_from_baseline_);
+}
+
+std::optional<uint64_t> Comparison::parted() const {
+  for (const v1::StepEvent& step : attempt_.steps) {
+    if (step.step() > resume_.step && Parted(Channel::kLoss, step.step())) {
+      return step.step();
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether what attempts from `from` on left behind in the state that was
+// resumed had parted from `other`.
+bool Comparison::PartedSince(const Lineage& lineage, size_t from,
+                             const Timeline* other) const {
+  if (!context_.noise.Noisy()) return false;
+  uint64_t kept = resume_.step;
+  for (size_t i = index_; i-- > from;) {
+    const std::optional<uint64_t> step = FindParting(
+        lineage.attempts[i], [other](uint64_t n) { return other->Find(n); },
+        lineage.resumes[i].step);
+    if (step.has_value() && *step <= kept) return true;
+    kept = std::min(kept, lineage.resumes[i].step);
+  }
+  return false;
+}
+
+const v1::StepEvent* Comparison::OwnRecord(uint64_t step) const {
   for (const Timeline* own : own_) {
     if (const v1::StepEvent* found = own->Find(step)) return found;
   }
-  return baseline_.Find(step);
+  return nullptr;
 }
 
-const v1::EvaluationEvent* Comparison::ReferenceEvaluation(
-    uint64_t step) const {
+const v1::EvaluationEvent* Comparison::OwnEvaluation(uint64_t step) const {
   for (const Timeline* own : own_) {
     if (const v1::EvaluationEvent* found = own->FindEvaluation(step)) {
       return found;
     }
   }
-  return baseline_.FindEvaluation(step);
+  return nullptr;
+}
+
+bool Comparison::IsOwn(Channel channel, uint64_t step) const {
+  return IsEvaluation(channel) ? OwnEvaluation(step) != nullptr
+                               : OwnRecord(step) != nullptr;
+}
+
+const v1::StepEvent* Comparison::Reference(uint64_t step) const {
+  const v1::StepEvent* own = OwnRecord(step);
+  return own != nullptr ? own : baseline_.Find(step);
+}
+
+const v1::EvaluationEvent* Comparison::ReferenceEvaluation(
+    uint64_t step) const {
+  const v1::EvaluationEvent* own = OwnEvaluation(step);
+  return own != nullptr ? own : baseline_.FindEvaluation(step);
 }
 
 Observation Comparison::Found(Channel channel, uint64_t step) const {
@@ -72,12 +162,21 @@ Observation Comparison::Expected(Channel channel, uint64_t step) const {
 }
 
 double Comparison::Threshold(Channel channel, uint64_t step) const {
-  if (!IsReplay(step)) return context_.noise.Threshold(channel, step);
+  if (!IsOwn(channel, step)) return context_.noise.Threshold(channel, step);
   return context_.noise.ReplayThreshold(
       channel, step, step > resume_.step ? step - resume_.step : 0);
 }
 
 bool Comparison::Differs(Channel channel, uint64_t step) const {
+  const bool of_data = channel == Channel::kIds ||
+                       channel == Channel::kSamples ||
+                       channel == Channel::kEpoch;
+  if (!of_data && Parted(channel, step)) return false;
+  // An evaluation that is hardly better is hardly worse in an equal run.
+  if (channel == Channel::kBadCount &&
+      !context_.noise.Exact(Channel::kEvalLoss)) {
+    return false;
+  }
   const Observation found = Found(channel, step);
   const Observation expected = Expected(channel, step);
   return found.present() && expected.present() &&

@@ -6,6 +6,7 @@
 #define REPRISE_CONFORMANCE_JUDGE_CURVES_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -45,10 +46,18 @@ class Comparison {
   // Steps (or evaluations) that both sides have, ascending.
   std::vector<uint64_t> Steps(Channel channel) const;
 
+  // Under noise an overflow, or a drop of a schedule that watches the
+  // evaluation, comes differently from this step on, as it may: beyond it only
+  // samples are compared. nullopt: it does not.
+  std::optional<uint64_t> parted() const;
+
   // First step at which each channel differs, from `from` on.
   Onsets FindOnsets(uint64_t from) const;
   uint64_t replayed() const { return replayed_; }
   uint64_t against_baseline() const { return against_baseline_; }
+  // Steps at which a loss that is off by half of what the whole run moves it
+  // would be seen.
+  uint64_t telling() const { return telling_; }
 
   // Items that no load lost (digests verified) or that do not exist.
   std::set<Item> excluded;
@@ -56,17 +65,32 @@ class Comparison {
   bool initial_known = false;
 
  private:
+  void FindPartings(const Lineage& lineage);
+  bool Parted(Channel channel, uint64_t step) const;
+  const v1::StepEvent* OwnRecord(uint64_t step) const;
+  const v1::EvaluationEvent* OwnEvaluation(uint64_t step) const;
+  // The reference is the run's own record.
+  bool IsOwn(Channel channel, uint64_t step) const;
+  bool PartedSince(const Lineage& lineage, size_t from,
+                   const Timeline* other) const;
+
   const Context& context_;
   const Timeline& attempt_;
   const Resume& resume_;
   const size_t index_;
   Timeline empty_;
   const Timeline& baseline_;
-  // Latest earlier attempt that recorded each step after the resumed one.
+  // Earlier attempts of whose records the resumed state is a continuation, the
+  // latest first.
   std::vector<const Timeline*> own_;
+  // From these steps on, compared with the run's own records and with the
+  // baseline, equal runs may differ in everything but samples.
+  uint64_t parted_from_own_ = std::numeric_limits<uint64_t>::max();
+  uint64_t parted_from_baseline_ = std::numeric_limits<uint64_t>::max();
   uint64_t replay_until_ = 0;
   uint64_t replayed_ = 0;
   uint64_t against_baseline_ = 0;
+  uint64_t telling_ = 0;
 };
 
 // A difference that no named cause explains.

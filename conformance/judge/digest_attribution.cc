@@ -156,6 +156,8 @@ struct Candidate {
   std::optional<uint64_t> maybe_foreign;
   // A second fault that the value cannot be told from.
   std::optional<Fault> or_else;
+  // v1::Finding.readings.
+  std::vector<std::string> readings;
 };
 
 class Attributor {
@@ -189,9 +191,13 @@ class Attributor {
       if (named.or_else.has_value()) {
         names.push_back(Name(named.item, *named.or_else));
       }
-      result_.findings.push_back(
+      v1::Finding finding =
           MakeFinding(std::move(names), v1::Finding::DIGEST, index_ + 1,
-                      resume_.step + 1, named.channel, named.evidence));
+                      resume_.step + 1, named.channel, named.evidence);
+      for (const std::string& reading : named.readings) {
+        finding.add_readings(reading);
+      }
+      result_.findings.push_back(std::move(finding));
     }
     return std::move(result_);
   }
@@ -304,10 +310,15 @@ class Attributor {
   void Add(Item item, Fault fault, std::string channel, std::string evidence,
            std::optional<uint64_t> foreign = std::nullopt) {
     named_.push_back(
-        {item, fault, std::move(channel),
+        {item,
+         fault,
+         std::move(channel),
          absl::StrCat("attempt ", index_ + 1, ", resumed from step ",
                       resume_.step, ": ", evidence),
-         foreign, std::nullopt, std::nullopt});
+         foreign,
+         std::nullopt,
+         std::nullopt,
+         {}});
   }
 
   // Fault of a count from its value alone; nullopt when the value does not say.
@@ -390,11 +401,6 @@ class Attributor {
       const std::optional<uint64_t> at = SavedAt(item, found);
       Fault fault = IsInitial(item, found) ? Fault::FAULT_RESET
                                            : *CountFault(item, *value, *saved);
-      if (item == Item::SCHED_POSITION && *value == 0 &&
-          context_.workload.epoch_steps > resume_.step) {
-        // Or counted in epochs, of which none is over.
-        result_.admits[item] = {Fault::FAULT_RESET, Fault::FAULT_UNIT};
-      }
       // At an epoch's end the start of the run may be the epoch repeated.
       if (item == Item::SAMPLER_CURSOR &&
           CountFault(item, *value, *saved) == Fault::FAULT_EPOCH_END) {
@@ -412,20 +418,28 @@ class Attributor {
       if (fault != Fault::FAULT_LAG && fault != Fault::FAULT_LEAD) {
         named_.back().maybe_foreign = at;
       }
+      if (item == Item::SCHED_POSITION && *value == 0 &&
+          context_.workload.epoch_steps > resume_.step) {
+        // Or counted in epochs, of which none is over.
+        named_.back().readings = {"RESET", "UNIT"};
+      }
       return;
     }
     // A scale takes few values: that some step had this one says little.
     if (item == Item::SCALER_SCALE && value.has_value() && saved.has_value()) {
       const bool updated = *value == 2 * *saved || 2 * *value == *saved;
       const bool first = *value == FirstScale();
-      if (updated) result_.admits[item].insert(Fault::FAULT_SIDE_EFFECT);
-      if (first) result_.admits[item].insert(Fault::FAULT_RESET);
       if (first || updated) {
         Add(item, first ? Fault::FAULT_RESET : Fault::FAULT_SIDE_EFFECT,
             channel,
             absl::StrCat(first ? "the scale is that of step 1"
                                : "the scaler was updated by the load",
                          values));
+        if (first) named_.back().readings.push_back("RESET");
+        if (updated) {
+          named_.back().readings.push_back(
+              absl::StrCat("SIDE_EFFECT by ", *value / *saved));
+        }
         if (first && updated) named_.back().or_else = Fault::FAULT_SIDE_EFFECT;
         named_.back().maybe_foreign = SavedAt(item, found);
         return;
@@ -527,6 +541,10 @@ class Attributor {
            ema->second.digest() == found.digest();
   }
 
+  bool MadeUpEvaluation() const {
+    return attempt_.FindEvaluation(resume_.step) != nullptr;
+  }
+
   // What changed between the load and the first forward pass.
   void NameBetween(const Digests& saved) {
     for (const auto& [item, found] : attempt_.before_forward) {
@@ -534,6 +552,13 @@ class Attributor {
       auto loaded = attempt_.after_load.find(item);
       if (loaded == attempt_.after_load.end()) continue;
       if (SameDigest(found, loaded->second)) continue;
+      // An evaluation that the checkpoint had pending is made up for first.
+      if (MadeUpEvaluation() &&
+          (item == Item::EVAL || item == Item::BEST ||
+           item == Item::EARLY_STOP || item == Item::SCHED_STATE ||
+           item == Item::SCHED_APPLIED)) {
+        continue;
+      }
       // Changed back to what was saved: restored late, but restored.
       auto expected = saved.find(item);
       if (expected != saved.end() && SameDigest(found, expected->second)) {
@@ -735,6 +760,8 @@ std::vector<v1::Finding> AttributeSaves(const Context& context,
   const Timeline& attempt = lineage.attempts[index];
   if (context.baselines.empty() || lineage.resumes[index].fresh)
     return findings;
+  // Under noise what may rest may rest longer.
+  if (context.noise.Noisy() && !always_moving) return findings;
   std::set<Item> named;
   for (const SaveRecord& save : attempt.saves) {
     for (const SaveRecord& reference : context.baselines[0].saves) {

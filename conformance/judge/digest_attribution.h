@@ -4,7 +4,6 @@
 #ifndef REPRISE_CONFORMANCE_JUDGE_DIGEST_ATTRIBUTION_H_
 #define REPRISE_CONFORMANCE_JUDGE_DIGEST_ATTRIBUTION_H_
 
-#include <map>
 #include <set>
 #include <vector>
 
@@ -20,9 +19,6 @@ struct DigestResult {
   // Tensors that match no known step: named from curves
   // (RESET, PARTIAL, TORN or CHANGED).
   std::set<Item> unknown_tensors;
-  // All faults that the value of a named item admits, where it is more than
-  // one or might be; resumes at other steps may settle it.
-  std::map<Item, std::set<Fault>> admits;
   // Whether the digests of a fresh start are known, so that a tensor in
   // `unknown_tensors` cannot be one.
   bool initial_known = false;

@@ -1,6 +1,6 @@
 // What the judge looks at: events of uninterrupted runs, of the run that was
-// killed and resumed, and of controls. Everything is in memory; load_evidence.h
-// reads it from the folders that the runner leaves.
+// killed and resumed, and of controls. Everything is in memory;
+// judge_campaign.h reads it from the folders that the runner leaves.
 //
 //     baselines   fresh --------------------------------------------> end
 //     subject     fresh ------ x      resumed ------ x    resumed --> end

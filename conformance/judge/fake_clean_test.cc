@@ -2,6 +2,7 @@
 // killed at random. No clean run may be accused.
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ using testing::KillAt;
 v1::RunRequest Request(const std::string& workload) {
   v1::RunRequest request;
   request.set_workload(workload);
-  request.set_steps(workload == "T1" ? 75 : 120);
+  // Long enough for noise to grow and for overflows of its own.
+  request.set_steps(workload == "T1" ? 75 : 300);
   if (workload == "T3") request.add_inject_overflow(50);
   return request;
 }
@@ -30,6 +32,11 @@ std::string Describe(const v1::Verdict& verdict) {
   for (const v1::Finding& finding : verdict.findings()) {
     text += "  attempt " + std::to_string(finding.attempt()) + " " +
             finding.channel() + ": " + finding.evidence() + "\n";
+  }
+  for (const v1::ResumePoint& resume : verdict.resumes()) {
+    text += "  attempt " + std::to_string(resume.attempt()) + " resumed step " +
+            std::to_string(resume.resumed_step()) + " after a kill at " +
+            std::to_string(resume.killed_after_step()) + "\n";
   }
   for (const std::string& note : verdict.notes()) {
     text += "  note: " + note + "\n";
@@ -58,26 +65,53 @@ std::vector<KillAt> RandomKills(std::mt19937_64* random, uint64_t steps) {
   return kills;
 }
 
+// Relative difference of losses that the verdict accepts at the run's end.
+double LossTolerance(const v1::Verdict& verdict) {
+  for (const v1::Tolerance& tolerance : verdict.tolerances()) {
+    if (tolerance.channel() == "loss") return tolerance.threshold();
+  }
+  return 0;
+}
+
 // `runs` clean runs of each workload; gives the number of accusations.
 int CountAlarms(const std::vector<std::string>& workloads, int runs, bool noisy,
-                bool quiet, v1::VerdictOutcome expected) {
-  std::mt19937_64 random(Seed());
+                bool quiet) {
+  const uint64_t seed = Seed();
   int alarms = 0;
+  const char* only = std::getenv("REPRISE_WORKLOAD");
   for (const std::string& workload : workloads) {
+    if (only != nullptr && workload != only) continue;
     Evidence evidence;
     evidence.request = Request(workload);
     const uint64_t steps = evidence.request.steps();
     evidence.description.set_determinism(noisy ? v1::ROUNDING : v1::EXACT);
-    FakeDriver driver(evidence.request, nullptr, noisy, quiet);
+    std::mt19937_64 random(seed);
+    FakeDriver driver(evidence.request, nullptr,
+                      noisy ? std::optional<uint64_t>(random()) : std::nullopt,
+                      quiet);
     for (int i = 0; i < (noisy ? 3 : 2); ++i) {
       evidence.baselines.push_back(driver.Run({}));
     }
+    int inconclusive = 0;
+    double loss = 0;
     for (int run = 0; run < runs; ++run) {
       evidence.subject = driver.Run(RandomKills(&random, steps));
       const v1::Verdict verdict = Judge(evidence);
       alarms += verdict.outcome() == v1::FAIL;
-      EXPECT_EQ(verdict.outcome(), expected)
-          << workload << " run " << run << ": " << Describe(verdict);
+      inconclusive += verdict.outcome() == v1::INCONCLUSIVE;
+      EXPECT_NE(verdict.outcome(), v1::FAIL)
+          << workload << " run " << run << " of seed " << seed << ": "
+          << Describe(verdict);
+      if (!noisy) {
+        EXPECT_EQ(verdict.outcome(), v1::PASS)
+            << workload << " run " << run << " of seed " << seed << ": "
+            << Describe(verdict);
+      }
+      loss = LossTolerance(verdict);
+    }
+    if (noisy) {
+      std::cout << workload << ": " << inconclusive << " of " << runs
+                << " inconclusive; equal losses within " << loss << "\n";
     }
   }
   return alarms;
@@ -86,18 +120,19 @@ int CountAlarms(const std::vector<std::string>& workloads, int runs, bool noisy,
 TEST(FakeClean, C39_IsNeverAccusedWhenRight) {
   const int alarms = CountAlarms(
       {"T0", "T1", "T2", "T3", "T0.sgd", "T0.plateau", "T0.half", "T0.frozen"},
-      25, false, false, v1::PASS);
+      25, false, false);
   std::cout << "false alarms: " << alarms << " / 200 clean runs\n";
 }
 
 TEST(FakeClean, C39_M60_IsNeverAccusedWhenOnlyNoisy) {
-  const int alarms =
-      CountAlarms({"T0", "T1", "T2", "T3"}, 10, true, false, v1::PASS);
-  std::cout << "false alarms: " << alarms << " / 40 noisy clean runs\n";
+  const int alarms = CountAlarms(
+      {"T0", "T1", "T2", "T3", "T0.sgd", "T0.plateau", "T0.half", "T0.frozen"},
+      25, true, false);
+  std::cout << "false alarms: " << alarms << " / 200 noisy clean runs\n";
 }
 
 TEST(FakeClean, IsNeverAccusedWhenTerse) {
-  const int alarms = CountAlarms({"T0", "T1"}, 10, false, true, v1::PASS);
+  const int alarms = CountAlarms({"T0", "T1"}, 10, false, true);
   std::cout << "false alarms: " << alarms << " / 20 terse clean runs\n";
 }
 

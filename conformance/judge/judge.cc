@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "conformance/judge/digest_attribution.h"
 #include "conformance/judge/lineage.h"
 #include "conformance/judge/power.h"
+#include "conformance/judge/settle.h"
 
 namespace reprise::conformance {
 namespace {
@@ -87,9 +87,6 @@ class Judgement {
     }
     DigestResult digests = AttributeDigests(context_, lineage_, i);
     const bool other_source = NamesAny(here, {Item::SOURCE}) && !resume.fresh;
-    for (const auto& [item, faults] : digests.admits) {
-      admits_[item][i + 1] = faults;
-    }
     for (v1::Finding& finding : digests.findings) {
       // An older checkpoint explains every item in it.
       if (other_source && finding.channel() == "digest after load") continue;
@@ -112,8 +109,22 @@ class Judgement {
     }
     findings_.insert(findings_.end(), here.begin(), here.end());
 
+    if (comparison.parted().has_value()) {
+      verdict_.add_notes(absl::StrCat(
+          "attempt ", i + 1, ": from step ", *comparison.parted(),
+          " on an overflow or a drop of the rate comes differently, as it may "
+          "between equal runs; beyond it only samples are compared"));
+    }
     records_ += attempt.steps.size() + attempt.evaluations.size();
     if (i == 0) return;
+    if (context_.noise.Noisy() && !attempt.steps.empty() &&
+        comparison.telling() <
+            std::min<uint64_t>(Noise::kEnough, attempt.steps.size())) {
+      untold_.push_back(absl::StrCat("noise hides the resume at step ",
+                                     resume.step, ": ", comparison.telling(),
+                                     " of its steps can be compared, ",
+                                     Noise::kEnough, " are needed"));
+    }
     v1::ResumePoint& point = *verdict_.add_resumes();
     point.set_attempt(i + 1);
     point.set_resumed_step(resume.step);
@@ -286,7 +297,9 @@ class Judgement {
 
   // One finding for each name; those that a better one covers go.
   void Tidy() {
-    SettleAdmitted();
+    std::vector<v1::Finding*> all;
+    for (v1::Finding& finding : findings_) all.push_back(&finding);
+    SettleReadings(all);
     std::vector<v1::Finding> kept;
     // Sharp ones first, in order of appearance.
     std::stable_sort(findings_.begin(), findings_.end(),
@@ -348,8 +361,8 @@ class Judgement {
     }
     // Ends that other names explain.
     const bool moved_end =
-        NamesAny(findings_, {Item::COUNTERS_STEP, Item::EARLY_STOP, Item::BEST,
-                             Item::DATA_BATCH, Item::DATA_FINGERPRINT}) ||
+        NamesAny(findings_, {Item::COUNTERS_STEP, Item::DATA_BATCH,
+                             Item::DATA_FINGERPRINT}) ||
         std::any_of(findings_.begin(), findings_.end(),
                     [](const v1::Finding& finding) {
                       return finding.names_size() == 1 &&
@@ -364,54 +377,20 @@ class Judgement {
                       return finding.ground() != v1::Finding::LINEAGE;
                     });
     if (moved_end || by_rule) {
-      Drop([](const v1::FaultName& name) {
-        return name.item() == Item::RUN &&
-               (name.fault() == Fault::FAULT_SHORT ||
-                name.fault() == Fault::FAULT_CHANGED);
-      });
+      findings_.erase(
+          std::remove_if(findings_.begin(), findings_.end(),
+                         [](const v1::Finding& finding) {
+                           return finding.ground() == v1::Finding::LINEAGE &&
+                                  finding.channel() == "end of the run" &&
+                                  !Names(finding, Item::SAVE);
+                         }),
+          findings_.end());
     }
     std::stable_sort(findings_.begin(), findings_.end(),
                      [](const v1::Finding& a, const v1::Finding& b) {
                        return std::make_pair(a.attempt(), a.onset_step()) <
                               std::make_pair(b.attempt(), b.onset_step());
                      });
-  }
-
-  // An item whose value admits several faults at one resume and others at the
-  // next has the one that all of them admit.
-  void SettleAdmitted() {
-    for (const auto& [item, admitted] : admits_) {
-      std::optional<std::set<Fault>> common;
-      auto meet = [&common](const std::set<Fault>& faults) {
-        if (!common.has_value()) {
-          common = faults;
-          return;
-        }
-        std::set<Fault> both;
-        std::set_intersection(common->begin(), common->end(), faults.begin(),
-                              faults.end(), std::inserter(both, both.end()));
-        common = both;
-      };
-      std::vector<v1::Finding*> named;
-      for (v1::Finding& finding : findings_) {
-        if (finding.ground() != v1::Finding::DIGEST ||
-            finding.names(0).item() != item) {
-          continue;
-        }
-        named.push_back(&finding);
-        auto here = admitted.find(finding.attempt());
-        meet(here != admitted.end()
-                 ? here->second
-                 : std::set<Fault>{finding.names(0).fault()});
-      }
-      if (!common.has_value() || common->size() != 1 || named.size() < 2) {
-        continue;
-      }
-      for (v1::Finding* finding : named) {
-        finding->clear_names();
-        *finding->add_names() = Name(item, *common->begin());
-      }
-    }
   }
 
   template <typename F>
@@ -469,8 +448,9 @@ class Judgement {
       tolerance.set_exact(context_.noise.Exact(channel));
       if (tolerance.exact()) continue;
       tolerance.set_measured(context_.noise.Measured(channel));
-      tolerance.set_threshold(
-          context_.noise.Threshold(channel, baseline.last_step()));
+      tolerance.set_threshold(context_.noise.Threshold(
+          channel,
+          std::min(baseline.last_step(), context_.noise.forgotten() - 1)));
     }
   }
 
@@ -500,6 +480,8 @@ class Judgement {
     for (Channel channel :
          {Channel::kLoss, Channel::kLr, Channel::kScale, Channel::kGradNorm,
           Channel::kUpdateNorm, Channel::kEvalLoss, Channel::kEmaLoss}) {
+      // Of a run in which nothing differs one curve shows as much as all.
+      if (verdict_.findings_size() == 0 && channel != Channel::kLoss) break;
       if (!context_.baselines.empty()) {
         AddCurves(channel, context_.baselines[0], 0);
       }
@@ -525,12 +507,17 @@ class Judgement {
       return;
     }
     verdict_.set_outcome(v1::PASS);
-    verdict_.set_summary(absl::StrCat(
-        "the resumed run is the uninterrupted one: ", verdict_.resumes_size(),
-        verdict_.resumes_size() == 1 ? " resume, " : " resumes, ", records_,
-        context_.noise.AllExact()
-            ? " records equal to the last bit"
-            : " records equal within what equal runs differ by"));
+    std::vector<std::string> steps;
+    for (const v1::ResumePoint& resume : verdict_.resumes()) {
+      steps.push_back(resume.resumed_step() == 0
+                          ? "the start"
+                          : absl::StrCat(resume.resumed_step()));
+    }
+    verdict_.set_summary(
+        absl::StrCat("resumed at ", absl::StrJoin(steps, ", "), ": ", records_,
+                     context_.noise.AllExact()
+                         ? " records equal to the last bit"
+                         : " records equal within what equal runs differ by"));
   }
 
   std::vector<std::string> Doubts() const {
@@ -543,17 +530,14 @@ class Judgement {
     }
     bool resumed = false;
     for (size_t i = 1; i < lineage_.attempts.size(); ++i) {
-      resumed |=
-          !lineage_.resumes[i].fresh && !lineage_.attempts[i].steps.empty();
+      resumed |= !lineage_.attempts[i].steps.empty();
     }
     if (!resumed) doubts.push_back("nothing was resumed");
+    doubts.insert(doubts.end(), untold_.begin(), untold_.end());
     if (!lineage_.finished) {
       doubts.push_back("the run was not brought to its end");
     }
     if (!first_differs_.empty()) doubts.push_back(first_differs_);
-    if (std::string hidden = NoiseHides(context_); !hidden.empty()) {
-      doubts.push_back(std::move(hidden));
-    }
     for (const v1::Power& power : verdict_.power()) {
       if (power.status() == v1::Power::NOT_SHOWN) {
         doubts.push_back(absl::StrCat("not shown: ", power.text()));
@@ -567,9 +551,9 @@ class Judgement {
   Lineage lineage_;
   std::vector<v1::Finding> findings_;
   std::string first_differs_;
-  // By item and attempt.
-  std::map<Item, std::map<uint32_t, std::set<Fault>>> admits_;
   uint64_t records_ = 0;
+  // Resumes that noise leaves nothing to say about.
+  std::vector<std::string> untold_;
   v1::Verdict verdict_;
 };
 

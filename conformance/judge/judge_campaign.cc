@@ -10,20 +10,42 @@
 #include "conformance/judge/context.h"
 #include "conformance/judge/judge.h"
 #include "conformance/judge/power.h"
+#include "conformance/judge/settle.h"
 #include "format/vocabulary.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 
 namespace reprise::conformance {
 namespace {
 
-constexpr char kWeightsOnly[] = "weights-only";
+// The runner's baseline with another seed.
+constexpr char kOtherSeed[] = "baseline-other-seed";
 
 bool Finished(const CaseFiles& one) {
   return !one.attempts.empty() &&
          one.attempts.back().record.outcome() == v1::OUTCOME_FINISHED;
 }
 
-bool IsSubject(const CaseFiles& one) {
-  return !one.plan.baseline() && one.plan.control().empty();
+// An uninterrupted run of the same request.
+bool IsBaselineOf(const CaseFiles& one, const v1::CasePlan& plan) {
+  return one.plan.baseline() && one.plan.profile() == plan.profile() &&
+         one.plan.request().seed() == plan.request().seed() && Finished(one);
+}
+
+// A case may be asked to save at other steps than its baseline, so that a kill
+// falls where it should. What the baseline saved then says nothing about it.
+LineageEvidence WithoutSaves(LineageEvidence lineage) {
+  for (AttemptEvidence& attempt : lineage.attempts) {
+    std::vector<v1::Event> kept;
+    for (v1::Event& event : attempt.events) {
+      const bool of_a_save = event.has_save() ||
+                             (event.has_state() && event.state().moment() ==
+                                                       v1::StateEvent::AT_SAVE);
+      if (!of_a_save) kept.push_back(std::move(event));
+    }
+    attempt.events = std::move(kept);
+  }
+  return lineage;
 }
 
 LineageEvidence ToLineage(const CaseFiles& one) {
@@ -69,6 +91,42 @@ std::optional<v1::Verdict> HarnessVerdict(const CaseFiles& one) {
   return std::nullopt;
 }
 
+// Records that do not depend on the seed are no records of the run.
+v1::Verdict JudgeOtherSeed(const LineageEvidence& other,
+                           const LineageEvidence& baseline) {
+  const Noise noise(
+      {Timeline::From(other.attempts[0]), Timeline::From(baseline.attempts[0])},
+      {});
+  if (!noise.Exact(Channel::kLoss)) {
+    return Plain(v1::PASS, "another seed gives another run, as it must");
+  }
+  return Plain(v1::INCONCLUSIVE,
+               "another seed gives the same losses: what is recorded does not "
+               "depend on the run");
+}
+
+// A declared channel that no step of an uninterrupted run has; empty: none.
+std::string MissingChannel(const CampaignFiles& files,
+                           const LineageEvidence& baseline) {
+  const google::protobuf::Descriptor* step = v1::StepEvent::descriptor();
+  for (const std::string& channel : files.description.channels()) {
+    const google::protobuf::FieldDescriptor* field =
+        step->FindFieldByName(channel);
+    if (field == nullptr) continue;
+    bool recorded = false;
+    for (const v1::Event& event : baseline.attempts[0].events) {
+      const google::protobuf::Reflection* reflection =
+          event.step().GetReflection();
+      recorded |=
+          event.has_step() &&
+          (field->is_repeated() ? reflection->FieldSize(event.step(), field) > 0
+                                : reflection->HasField(event.step(), field));
+    }
+    if (!recorded) return channel;
+  }
+  return "";
+}
+
 v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
   if (one.attempts.empty()) return Plain(v1::NOT_RUN, one.record.reason());
@@ -84,11 +142,23 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
   Evidence evidence;
   evidence.request = one.plan.request();
   evidence.description = files.description;
+  const LineageEvidence own = ToLineage(one);
   for (const CaseFiles& other : files.cases) {
-    if (other.plan.baseline() && other.plan.profile() == one.plan.profile() &&
-        Finished(other)) {
-      evidence.baselines.push_back(ToLineage(other));
+    if (!other.plan.baseline() || !Finished(other) ||
+        other.plan.profile() != one.plan.profile()) {
+      continue;
     }
+    if (IsBaselineOf(other, one.plan)) {
+      evidence.baselines.push_back(ToLineage(other));
+    } else if (one.plan.name() == kOtherSeed) {
+      return JudgeOtherSeed(own, ToLineage(other));
+    }
+  }
+  if (const std::string missing = MissingChannel(files, own);
+      !missing.empty()) {
+    return Plain(v1::INCONCLUSIVE,
+                 absl::StrCat("the testee declares the channel ", missing,
+                              " and never records it"));
   }
   const Context context = MakeContext(evidence);
   const size_t runs = evidence.baselines.size();
@@ -120,6 +190,7 @@ v1::Verdict JudgeBaseline(const CampaignFiles& files, const CaseFiles& one) {
 
 v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   if (auto verdict = HarnessVerdict(one)) return *std::move(verdict);
+  if (one.record.not_run()) return Plain(v1::SKIP, one.record.reason());
   if (one.attempts.size() < 2) {
     return Plain(v1::NOT_RUN, one.record.reason());
   }
@@ -136,9 +207,11 @@ v1::Verdict JudgeControl(const CampaignFiles& files, const CaseFiles& one) {
   evidence.controls[0].lineage = ToLineage(one);
   const Context context = MakeContext(evidence);
   const std::vector<v1::Power> powers = MeasurePower(context);
-  v1::Verdict verdict = Plain(
-      powers[0].status() == v1::Power::SHOWN ? v1::PASS : v1::INCONCLUSIVE,
-      powers[0].text());
+  v1::Verdict verdict =
+      Plain(powers[0].status() == v1::Power::SHOWN       ? v1::PASS
+            : powers[0].status() == v1::Power::NOT_SHOWN ? v1::INCONCLUSIVE
+                                                         : v1::SKIP,
+            powers[0].text());
   *verdict.add_power() = powers[0];
   return verdict;
 }
@@ -149,15 +222,68 @@ v1::Verdict JudgeSubject(const CampaignFiles& files, const CaseFiles& one) {
     return Plain(v1::NOT_RUN,
                  one.record.reason().empty() ? "not run" : one.record.reason());
   }
-  v1::Verdict verdict = Judge(EvidenceForCase(files, one));
-  if (verdict.outcome() == v1::PASS && !one.record.complete()) {
-    verdict.set_outcome(v1::INCONCLUSIVE);
-    verdict.set_summary(
-        absl::StrCat("not as planned: ", one.record.reason().empty()
-                                             ? "the runner gives no reason"
-                                             : one.record.reason()));
+  return Judge(EvidenceForCase(files, one));
+}
+
+// Whatever was recorded before it: a case that did not go as planned has not
+// shown what it was made for.
+void DemandCompleteness(const CaseFiles& one, v1::Verdict* verdict) {
+  if (verdict->outcome() != v1::PASS || one.record.complete()) return;
+  verdict->set_outcome(v1::INCONCLUSIVE);
+  verdict->set_summary(
+      absl::StrCat("not as planned: ", one.record.reason().empty()
+                                           ? "the runner gives no reason"
+                                           : one.record.reason()));
+}
+
+// A row for each honesty probe, and for controls that there are not. A testee
+// that fails one can prove nothing.
+void AddProbes(const CampaignFiles& files, v1::Report* report) {
+  std::vector<std::string> failed;
+  for (const v1::ProbeRecord& probe : files.record.probes()) {
+    if (!probe.passed()) failed.push_back(probe.name());
   }
-  return verdict;
+  if (!failed.empty()) {
+    const std::string why =
+        absl::StrCat("the testee failed the honesty ",
+                     failed.size() == 1 ? "probe " : "probes ",
+                     absl::StrJoin(failed, ", "), ": it can prove nothing");
+    for (v1::CaseResult& result : *report->mutable_results()) {
+      v1::Verdict* verdict = result.mutable_verdict();
+      if (verdict->outcome() != v1::PASS) continue;
+      verdict->set_outcome(v1::INCONCLUSIVE);
+      verdict->add_notes(verdict->summary());
+      verdict->set_summary(why);
+    }
+  }
+  for (const v1::ProbeRecord& probe : files.record.probes()) {
+    v1::CaseResult& result = *report->add_results();
+    result.set_profile("honesty");
+    result.set_case_name(probe.name());
+    *result.mutable_verdict() =
+        probe.passed() ? Plain(v1::PASS, "answered as the protocol asks")
+                       : Plain(v1::FAIL, probe.detail());
+  }
+  const bool controlled = std::any_of(
+      files.cases.begin(), files.cases.end(),
+      [](const CaseFiles& one) { return !one.plan.control().empty(); });
+  if (!controlled &&
+      files.record.describe().outcome() == v1::OUTCOME_FINISHED) {
+    v1::CaseResult& result = *report->add_results();
+    result.set_profile("honesty");
+    result.set_case_name("controls");
+    *result.mutable_verdict() = Plain(
+        v1::SKIP,
+        "no checkpoint was edited on purpose, so that it was not measured "
+        "whether the loss of each item would have shown (--perturb, --drop)");
+  }
+  if (files.record.probes().empty() &&
+      files.record.describe().outcome() == v1::OUTCOME_FINISHED) {
+    v1::CaseResult& result = *report->add_results();
+    result.set_profile("honesty");
+    result.set_case_name("probes");
+    *result.mutable_verdict() = Plain(v1::SKIP, "not asked for");
+  }
 }
 
 }  // namespace
@@ -203,11 +329,17 @@ Evidence EvidenceForCase(const CampaignFiles& files, const CaseFiles& subject) {
   for (const CaseFiles& other : files.cases) {
     if (other.plan.profile() != subject.plan.profile()) continue;
     if (other.plan.baseline()) {
-      if (Finished(other)) evidence.baselines.push_back(ToLineage(other));
+      if (IsBaselineOf(other, subject.plan)) {
+        const bool same_saves = other.plan.request().save_every() ==
+                                subject.plan.request().save_every();
+        evidence.baselines.push_back(
+            same_saves ? ToLineage(other) : WithoutSaves(ToLineage(other)));
+      }
       continue;
     }
     if (other.plan.repeats().empty() || other.attempts.empty()) continue;
     if (!other.plan.control().empty()) {
+      if (other.record.not_run() || !other.record.complete()) continue;
       if (other.plan.repeats() == subject.plan.name() &&
           other.attempts.back().record.outcome() !=
               v1::OUTCOME_CHECKPOINT_REJECTED) {
@@ -262,15 +394,19 @@ v1::Report JudgeCampaign(const CampaignFiles& files) {
       *result.mutable_verdict() = std::move(verdict);
     }
   }
+  for (int i = 0; i < report.results_size(); ++i) {
+    DemandCompleteness(files.cases[i],
+                       report.mutable_results(i)->mutable_verdict());
+  }
+  SettleAcrossCases(&report);
+  AddProbes(files, &report);
   for (const v1::ProfilePlan& profile : files.plan.profiles()) {
     for (const v1::LeftOut& left : profile.left_out()) {
       v1::CaseResult& result = *report.add_results();
       result.set_profile(profile.name());
       result.set_case_name(left.case_name().empty() ? left.grid_point()
                                                     : left.case_name());
-      // A case that has a name was planned; a grid point alone cannot be had.
-      *result.mutable_verdict() = Plain(
-          left.case_name().empty() ? v1::SKIP : v1::NOT_RUN, left.reason());
+      *result.mutable_verdict() = Plain(v1::SKIP, left.reason());
     }
   }
   if (files.record.describe().outcome() != v1::OUTCOME_FINISHED) {

@@ -435,6 +435,23 @@ class Checker {
         timeline.steps.empty() ? result_.resumes[i].step : timeline.last_step();
     if (planned != 0 && last != planned) {
       const bool longer = last > planned;
+      const bool by_rule = planned < context_.workload.planned_steps;
+      if (by_rule && context_.noise.Noisy()) {
+        // A rule that watches noisy evaluations ends equal runs differently.
+        result_.finished = true;
+        return;
+      }
+      if (longer && by_rule) {
+        // The uninterrupted run ends by a rule, which came later here.
+        result_.findings.push_back(MakeFinding(
+            {Name(Item::EARLY_STOP, Fault::FAULT_RESET),
+             Name(Item::BEST, Fault::FAULT_RESET)},
+            Ground::LINEAGE, i + 1, last, "end of the run",
+            absl::StrCat("the run ended after step ", last,
+                         "; the uninterrupted run stops early, after step ",
+                         planned)));
+        return;
+      }
       Find(Item::RUN, longer ? Fault::FAULT_CHANGED : Fault::FAULT_SHORT, i,
            last, "end of the run",
            absl::StrCat("the run ended with exit status 0 after step ", last,

@@ -24,6 +24,8 @@ constexpr double kRounding = 3e-3;
 // share; parts of a neighbouring step by less than the next.
 constexpr double kHalfRounding = 1e-4;
 constexpr double kTorn = 0.03;
+// Standard deviations of a loss against its neighbours.
+constexpr double kChance = 3;
 // A share of the loss that averaged weights move it by, at least.
 constexpr double kAveraged = 0.01;
 
@@ -35,6 +37,8 @@ struct Level {
   double spread = 0;
   size_t steps = 0;
   size_t below = 0;
+  // Largest relative difference of a step.
+  double largest = 0;
 
   double deviation() const { return found - expected; }
   // 0: as expected, 1: as in the first steps of a new run.
@@ -58,6 +62,7 @@ Level LevelAt(const Comparison& comparison, uint64_t step) {
     level.found += found.first();
     level.expected += expected.first();
     level.below += found.first() < expected.first();
+    level.largest = std::max(level.largest, Deviation(found, expected));
   }
   if (level.steps == 0) return level;
   const std::vector<v1::StepEvent>& steps = comparison.baseline().steps;
@@ -152,8 +157,11 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
   if (!finite) {
     return named({Name(Item::RUN, Fault::FAULT_NONFINITE)}, values);
   }
-  const bool ids = comparison.Found(Channel::kIds, step).present() &&
-                   comparison.Expected(Channel::kIds, step).present();
+  // Which of the step's inputs are known to be right.
+  const bool data_known = comparison.Same(Channel::kIds, step);
+  const bool draws_known = comparison.Same(Channel::kRng, step) ||
+                           (comparison.excluded.count(Item::RNG_CPU) > 0 &&
+                            comparison.excluded.count(Item::RNG_CUDA) > 0);
   const bool at_load = step == comparison.first();
 
   if (at_load && comparison.resume().micro > 0 &&
@@ -164,20 +172,15 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
                               "; the checkpoint was taken between "
                               "micro-steps"));
   }
+  std::vector<v1::FaultName> names;
+  auto add = [&names](Item item, Fault fault) {
+    names.push_back(Name(item, fault));
+  };
   if (!at_load) {
-    // Equal until here: what the step before did is what differs.
+    // Equal until here: what a step before did is what differs.
     const bool update_seen =
         comparison.Found(Channel::kUpdateNorm, step - 1).present();
-    if (step == comparison.first() + 1) {
-      if (!update_seen) {
-        return named({Name(Item::OPTIM_MOMENTS, Fault::FAULT_RESET),
-                      Name(Item::OPTIM_STEP, Fault::FAULT_RESET),
-                      Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED),
-                      Name(Item::OPTIM_GROUPS, Fault::FAULT_RESET)},
-                     absl::StrCat(values,
-                                  ", and was as expected one step "
-                                  "before: the first update differs"));
-      }
+    if (step == comparison.first() + 1 && update_seen) {
       return named({Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED),
                     Name(Item::OPTIM_GROUPS, Fault::FAULT_RESET),
                     Name(Item::MASTER, Fault::FAULT_REBUILT)},
@@ -185,22 +188,62 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
                                 "; the update before had the expected "
                                 "size and another direction"));
     }
-    return named({Name(Item::RNG_CPU, Fault::FAULT_CHANGED),
-                  Name(Item::RNG_CUDA, Fault::FAULT_CHANGED),
-                  Name(Item::MODE, Fault::FAULT_CHANGED),
-                  Name(Item::MASTER, Fault::FAULT_REBUILT)},
+    if (step == comparison.first() + 1) {
+      if (comparison.resume().micro > 0) {
+        add(Item::ACCUM_GRADS, Fault::FAULT_RESET);
+      }
+      add(Item::OPTIM_MOMENTS, Fault::FAULT_RESET);
+      add(Item::OPTIM_STEP, Fault::FAULT_RESET);
+      add(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED);
+      add(Item::OPTIM_GROUPS, Fault::FAULT_RESET);
+      add(Item::OPTIM_DTYPE, Fault::FAULT_CHANGED);
+      add(Item::MASTER, Fault::FAULT_REBUILT);
+      add(Item::CLIP, Fault::FAULT_CHANGED);
+      add(Item::FROZEN_FLAGS, Fault::FAULT_RESET);
+      add(Item::MODEL_TIES, Fault::FAULT_CHANGED);
+      add(Item::MODEL_PARAMS, Fault::FAULT_STICKY);
+      if (!comparison.Found(Channel::kGradNorm, step - 1).present()) {
+        add(Item::STEP, Fault::FAULT_UNSCALED);
+      }
+      return named(std::move(names),
+                   absl::StrCat(values,
+                                ", and was as expected one step before: the "
+                                "first update differs"));
+    }
+    if (!data_known) {
+      add(Item::SAMPLER_CURSOR, Fault::FAULT_CHANGED);
+      add(Item::SAMPLER_ORDER, Fault::FAULT_REORDERED);
+      add(Item::DATA_FINGERPRINT, Fault::FAULT_CHANGED);
+    }
+    if (!update_seen) add(Item::CLIP, Fault::FAULT_CHANGED);
+    if (!draws_known) {
+      add(Item::RNG_CPU, Fault::FAULT_CHANGED);
+      add(Item::RNG_CUDA, Fault::FAULT_CHANGED);
+    }
+    if (!comparison.Found(Channel::kScale, step).present()) {
+      add(Item::SCALER_SCALE, Fault::FAULT_CHANGED);
+    }
+    add(Item::MODE, Fault::FAULT_CHANGED);
+    add(Item::MASTER, Fault::FAULT_REBUILT);
+    return named(std::move(names),
                  absl::StrCat(values, ", ", step - comparison.base(),
                               " steps after the resume"));
   }
 
   const bool params_possible =
       comparison.excluded.count(Item::MODEL_PARAMS) == 0;
-  if (params_possible && level.tells_fresh()) {
+  const bool params_wrong = unknown.count(Item::MODEL_PARAMS) > 0;
+  // Other samples or other draws move a loss by as much as it varies anyway.
+  const bool beyond_chance =
+      (data_known && draws_known) || params_wrong ||
+      std::abs(level.deviation()) >
+          kChance * level.spread / std::sqrt(static_cast<double>(level.steps));
+  if (params_possible && level.tells_fresh() && beyond_chance) {
     const std::string way = absl::StrCat(
         values, ", ", static_cast<int>(std::round(100 * level.way_back())),
         " % of the way back to the ", level.fresh, " of a new run");
     if (level.way_back() >= kFresh &&
-        !(comparison.initial_known && unknown.count(Item::MODEL_PARAMS) > 0)) {
+        !(comparison.initial_known && params_wrong)) {
       return named({Name(Item::MODEL_PARAMS, Fault::FAULT_RESET)}, way);
     }
     if (level.way_back() >= kFreshOrPartial && !comparison.initial_known) {
@@ -212,53 +255,50 @@ std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
       return named({Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL)}, way);
     }
   }
-  const double relative =
-      std::abs(level.deviation()) / std::max(std::abs(level.expected), 1e-12);
-  if (unknown.count(Item::MODEL_PARAMS) > 0) {
-    const std::string how = absl::StrCat(values, ", a share of ", relative,
+  if (params_wrong) {
+    const std::string how = absl::StrCat(values, ", a share of ", level.largest,
                                          " off, with weights that match no "
                                          "step");
-    if (relative < kHalfRounding) {
+    if (level.largest < kHalfRounding) {
       return named({Name(Item::MODEL_PARAMS, Fault::FAULT_REBUILT)}, how);
     }
-    if (relative < kTorn) {
+    if (level.largest < kTorn) {
       return named({Name(Item::SNAPSHOT, Fault::FAULT_TORN)}, how);
     }
     return named({Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL)}, how);
   }
-  const bool below = level.below == level.steps && level.steps >= 2;
-  std::vector<v1::FaultName> names;
-  if (below && relative > kAveraged && params_possible) {
-    names.push_back(Name(Item::EMA_WEIGHTS, Fault::FAULT_SWAPPED));
-    if (!ids) {
-      names.push_back(Name(Item::SAMPLER_CURSOR, Fault::FAULT_LAG));
-      names.push_back(Name(Item::SAMPLER_CURSOR, Fault::FAULT_RESET));
-    }
-    return named(std::move(names),
+  if (level.below == level.steps && level.steps >= 2 &&
+      level.largest > kAveraged && params_possible && data_known &&
+      draws_known) {
+    return named({Name(Item::EMA_WEIGHTS, Fault::FAULT_SWAPPED)},
                  absl::StrCat(values, ": too low, for ", level.steps,
                               " steps in a row"));
   }
-  if (relative < kRounding) {
-    names = {Name(Item::PRECISION_FLAGS, Fault::FAULT_CHANGED),
-             Name(Item::MASTER, Fault::FAULT_REBUILT)};
+  if (!data_known) {
+    add(Item::SAMPLER_CURSOR, Fault::FAULT_CHANGED);
+    add(Item::SAMPLER_ORDER, Fault::FAULT_REORDERED);
+    add(Item::DATA_BATCH, Fault::FAULT_CHANGED);
+    add(Item::RNG_DATA, Fault::FAULT_CHANGED);
+  }
+  if (!draws_known) {
+    add(Item::RNG_CPU, Fault::FAULT_RESET);
+    add(Item::RNG_CUDA, Fault::FAULT_RESET);
+  }
+  if (level.largest < kRounding) {
+    add(Item::MASTER, Fault::FAULT_REBUILT);
     if (params_possible) {
-      names.push_back(Name(Item::SNAPSHOT, Fault::FAULT_TORN));
+      add(Item::SNAPSHOT, Fault::FAULT_TORN);
+      add(Item::MODEL_PARAMS, Fault::FAULT_REBUILT);
     }
   } else {
-    names = {Name(Item::RNG_CPU, Fault::FAULT_RESET),
-             Name(Item::RNG_CUDA, Fault::FAULT_RESET),
-             Name(Item::MODE, Fault::FAULT_CHANGED)};
-    // Generators whose digests agree are not the cause.
-    if (comparison.Same(Channel::kRng, step)) {
-      names = {Name(Item::MODE, Fault::FAULT_CHANGED),
-               Name(Item::PRECISION_FLAGS, Fault::FAULT_CHANGED)};
-    }
+    add(Item::MODE, Fault::FAULT_CHANGED);
+    add(Item::CONFIG, Fault::FAULT_CHANGED);
     if (params_possible) {
-      names.push_back(Name(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL));
-      names.push_back(Name(Item::EMA_WEIGHTS, Fault::FAULT_SWAPPED));
+      add(Item::MODEL_PARAMS, Fault::FAULT_PARTIAL);
+      add(Item::EMA_WEIGHTS, Fault::FAULT_SWAPPED);
     }
-    if (!ids) names.push_back(Name(Item::SAMPLER_CURSOR, Fault::FAULT_LAG));
   }
+  add(Item::PRECISION_FLAGS, Fault::FAULT_CHANGED);
   return named(std::move(names), values);
 }
 

@@ -66,7 +66,29 @@ std::vector<v1::Power> MeasurePower(const Context& context) {
       power.set_text("the control never resumed");
       continue;
     }
-    const Comparison comparison(context, lineage, lineage.attempts.size() - 1);
+    const size_t last = lineage.attempts.size() - 1;
+    const Comparison comparison(context, lineage, last);
+    if (control.item.has_value()) {
+      const Timeline& resumed = lineage.attempts[last];
+      auto saved = lineage.resumes[last].saved.find(*control.item);
+      auto loaded = resumed.after_load.find(*control.item);
+      const bool told = saved != lineage.resumes[last].saved.end() &&
+                        loaded != resumed.after_load.end();
+      if (comparison.excluded.count(*control.item) > 0 ||
+          (told && saved->second.digest() == loaded->second.digest())) {
+        power.set_status(v1::Power::STATUS_UNSPECIFIED);
+        power.set_text(absl::StrCat("there is nothing to lose of ",
+                                    ControlText(control), " here"));
+        continue;
+      }
+      if (told) {
+        power.set_status(v1::Power::SHOWN);
+        power.set_channel("digest after load");
+        power.set_text(absl::StrCat("losing ", ControlText(control),
+                                    " changes its digest"));
+        continue;
+      }
+    }
     const Moved moved = LargestMove(comparison, control.item);
     if (!moved.any) {
       power.set_text(absl::StrCat("losing ", ControlText(control),
@@ -123,27 +145,6 @@ std::vector<std::string> EqualControls(const Context& context,
     }
   }
   return equal;
-}
-
-std::string NoiseHides(const Context& context) {
-  if (context.baselines.empty()) return "";
-  const Noise& noise = context.noise;
-  if (noise.Exact(Channel::kLoss)) return "";
-  const Timeline& baseline = context.baselines[0];
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0;
-  for (const v1::StepEvent& step : baseline.steps) {
-    const Observation loss = ReadChannel(Channel::kLoss, &step, nullptr);
-    if (!loss.present() || !loss.values[0].finite) continue;
-    low = std::min(low, loss.first());
-    high = std::max(high, loss.first());
-  }
-  const uint64_t middle = baseline.last_step() / 2;
-  const double threshold = noise.Threshold(Channel::kLoss, middle);
-  if (high <= 0 || threshold < 0.5 * (high - low) / high) return "";
-  return absl::StrCat(
-      "at step ", middle, " equal runs may differ by ", 100 * threshold,
-      " % of the loss, which is as much as the whole run moves it");
 }
 
 }  // namespace reprise::conformance

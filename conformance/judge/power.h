@@ -21,9 +21,6 @@ std::vector<v1::Power> MeasurePower(const Context& context);
 std::vector<std::string> EqualControls(const Context& context,
                                        const Lineage& subject);
 
-// Why the noise hides what a loss curve should show; empty when it does not.
-std::string NoiseHides(const Context& context);
-
 }  // namespace reprise::conformance
 
 #endif  // REPRISE_CONFORMANCE_JUDGE_POWER_H_

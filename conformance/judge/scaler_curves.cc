@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "conformance/judge/curves.h"
 
 namespace reprise::conformance {
@@ -54,6 +55,14 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
   };
   if (difference.channel == Channel::kSkipped) {
     const bool skipped = comparison.attempt().Find(step)->skipped();
+    if (!comparison.Found(Channel::kScale, step).present()) {
+      return named({Name(Item::SCALER_SCALE, Fault::FAULT_CHANGED),
+                    Name(Item::SCALER_GROWTH_TRACKER, Fault::FAULT_CHANGED),
+                    Name(Item::STEP, Fault::FAULT_UNSCALED),
+                    Name(Item::RUN, Fault::FAULT_NONFINITE)},
+                   skipped ? "skipped, unlike the uninterrupted run"
+                           : "applied, unlike in the uninterrupted run");
+    }
     return named({Name(Item::STEP, Fault::FAULT_UNSCALED),
                   Name(Item::RUN, Fault::FAULT_NONFINITE)},
                  skipped ? "skipped, with the scale at which the uninterrupted "
@@ -64,7 +73,7 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
   const double found = ScaleOf(comparison.attempt().Find(step));
   const double expected = ScaleOf(comparison.Reference(step));
   const std::string values =
-      absl::StrCat("the scale is ", found, ", ", expected, " expected");
+      absl::StrFormat("the scale is %.10g, %.10g expected", found, expected);
   if (step == comparison.first()) {
     const double initial =
         baseline.steps.empty() ? 0 : ScaleOf(&baseline.steps[0]);

@@ -61,8 +61,8 @@ struct Fits {
       const v1::StepEvent* record = comparison.attempt().Find(step);
       at += record == nullptr || !record->skipped();
     }
-    return compared >= 2 ? varies || compared >= 5
-                         : compared == 1 && steps.size() == 1;
+    // Equal constants are no curve.
+    return compared >= 2 ? varies : compared == 1 && steps.size() == 1;
   }
 };
 
@@ -122,6 +122,13 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
             AppliedBefore(comparison.baseline(), step)};
   for (uint64_t s : comparison.Steps(Channel::kLr)) {
     if (s >= step) fits.steps.push_back(s);
+  }
+  // Steps before the two runs skip different ones: there rates can be compared
+  // step by step.
+  std::vector<uint64_t> together;
+  auto skips = onsets.find(Channel::kSkipped);
+  for (uint64_t s : fits.steps) {
+    if (skips == onsets.end() || s <= skips->second) together.push_back(s);
   }
   const double found = comparison.Found(Channel::kLr, step).first();
   const double expected = comparison.Expected(Channel::kLr, step).first();
@@ -199,22 +206,35 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
     }
   }
   // Held where it should move.
-  if (fits.steps.size() >= 4) {
+  if (together.size() >= 4) {
     bool held = true;
     size_t moves = 0;
-    for (size_t i = 1; i < fits.steps.size(); ++i) {
-      held &= Equal(comparison.Found(Channel::kLr, fits.steps[i]),
+    for (size_t i = 1; i < together.size(); ++i) {
+      held &= Equal(comparison.Found(Channel::kLr, together[i]),
                     comparison.Found(Channel::kLr, step));
-      moves += !Equal(comparison.Expected(Channel::kLr, fits.steps[i]),
-                      comparison.Expected(Channel::kLr, fits.steps[i - 1]));
+      moves += !Equal(comparison.Expected(Channel::kLr, together[i]),
+                      comparison.Expected(Channel::kLr, together[i - 1]));
     }
     if (held && moves >= 3) {
       return named({Name(Item::SCHED_POSITION, Fault::FAULT_STICKY)},
                    "the schedule no longer moves");
     }
   }
-  // Drops of a schedule that watches the evaluation come late.
-  if (step > comparison.first() && fits.steps.size() >= 1) {
+  // A schedule that watches the evaluation rests and drops.
+  const std::vector<v1::StepEvent>& reference = comparison.baseline().steps;
+  size_t rests_at = 0;
+  for (size_t i = 1; i < reference.size(); ++i) {
+    rests_at += Equal(ReadChannel(Channel::kLr, &reference[i], nullptr),
+                      ReadChannel(Channel::kLr, &reference[i - 1], nullptr));
+  }
+  if (2 * rests_at > reference.size() &&
+      Equal(comparison.Found(Channel::kLr, step),
+            ReadChannel(Channel::kLr, &reference[0], nullptr))) {
+    return named({Name(Item::SCHED_STATE, Fault::FAULT_RESET)},
+                 "the rate is the first one again, and rests");
+  }
+  // Its drops come late.
+  if (step > comparison.first() && together.size() >= 1) {
     const Observation before = comparison.Found(Channel::kLr, step - 1);
     const Observation reference_before =
         comparison.Expected(Channel::kLr, step - 1);
@@ -238,19 +258,19 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
   std::vector<size_t> equal;
   for (size_t group = 0; group < groups; ++group) {
     const std::optional<double> ratio =
-        ConstantRatio(comparison, fits.steps, group);
+        ConstantRatio(comparison, together, group);
     if (!ratio.has_value()) continue;
     (std::abs(*ratio - 1) < 1e-9 ? equal : scaled).push_back(group);
   }
   if (!scaled.empty() && scaled.size() + equal.size() == groups &&
-      fits.steps.size() >= 2) {
-    const double ratio = *ConstantRatio(comparison, fits.steps, scaled[0]);
+      together.size() >= 2) {
+    const double ratio = *ConstantRatio(comparison, together, scaled[0]);
     const std::string why = absl::StrCat(
         "group ", scaled[0], " is off by the factor ", ratio, " at every step");
     if (!equal.empty() || scaled.size() > 1) {
       bool one_factor = equal.empty();
       for (size_t group : scaled) {
-        const double other = *ConstantRatio(comparison, fits.steps, group);
+        const double other = *ConstantRatio(comparison, together, group);
         one_factor &= std::abs(other - ratio) < 1e-6 * ratio;
       }
       if (!one_factor) {
@@ -264,10 +284,10 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
   // The same curve, stretched: the position that each rate has in the
   // uninterrupted schedule is a straight line of another slope.
   std::vector<std::pair<double, double>> line;
-  for (size_t i = 1; i < fits.steps.size(); ++i) {
-    const uint64_t s = fits.steps[i];
+  for (size_t i = 1; i < together.size(); ++i) {
+    const uint64_t s = together[i];
     const Observation here = comparison.Found(Channel::kLr, s);
-    if (Equal(here, comparison.Found(Channel::kLr, fits.steps[i - 1]))) break;
+    if (Equal(here, comparison.Found(Channel::kLr, together[i - 1]))) break;
     const uint64_t near =
         line.empty() ? s - 1 : static_cast<uint64_t>(line.back().second) + 1;
     const std::optional<double> at = Invert(fits.rates, here.first(), near);

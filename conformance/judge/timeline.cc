@@ -13,6 +13,39 @@ Digests ToDigests(const v1::StateEvent& state) {
   return digests;
 }
 
+// The same rates to the last bit; false when bits are not given.
+bool SameRates(const v1::StepEvent& a, const v1::StepEvent& b) {
+  if (a.lr_size() == 0 || a.lr_size() != b.lr_size()) return false;
+  for (int i = 0; i < a.lr_size(); ++i) {
+    if (a.lr(i).bits().empty() || a.lr(i).bits() != b.lr(i).bits()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Sets `skipped` from the learning rates. The last step stays unsaid.
+void InferSkips(std::vector<v1::StepEvent>* steps) {
+  // Of a schedule that seldom moves a rate that rests says nothing.
+  constexpr double kMoves = 0.7;
+  size_t moves = 0;
+  for (size_t i = 0; i + 1 < steps->size(); ++i) {
+    if ((*steps)[i].has_skipped() || (*steps)[i].lr_size() == 0 ||
+        (*steps)[i].lr(0).bits().empty()) {
+      return;
+    }
+    moves += !SameRates((*steps)[i], (*steps)[i + 1]);
+  }
+  if (steps->size() < 5 ||
+      static_cast<double>(moves) <
+          kMoves * static_cast<double>(steps->size() - 1)) {
+    return;
+  }
+  for (size_t i = 0; i + 1 < steps->size(); ++i) {
+    (*steps)[i].set_skipped(SameRates((*steps)[i], (*steps)[i + 1]));
+  }
+}
+
 }  // namespace
 
 Timeline Timeline::From(const AttemptEvidence& attempt, int64_t offset) {
@@ -91,6 +124,7 @@ Timeline Timeline::From(const AttemptEvidence& attempt, int64_t offset) {
         break;
     }
   }
+  InferSkips(&timeline.steps);
   return timeline;
 }
 

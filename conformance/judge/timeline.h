@@ -30,8 +30,10 @@ struct SaveRecord {
 
 // Thread-compatible value type.
 struct Timeline {
-  // Builds it. Steps are those that the testee wrote, plus `offset`: the judge
-  // sets one when the testee's own count is wrong and its content is not.
+  // Builds it. Where the testee does not say which steps it skipped, a rate
+  // that stands still in a schedule that moves says so: the schedule counts
+  // applied steps. Steps are those that the testee wrote, plus `offset`: the
+  // judge sets one when the testee's own count is wrong and its content is not.
   static Timeline From(const AttemptEvidence& attempt, int64_t offset = 0);
 
   bool started = false;

@@ -171,7 +171,7 @@ class Campaign {
         PlaceOverflows(profiles->front().geometry(), &profile);
       }
       bool first = true;
-      for (const CasePlan& plan : PlanBaselines(profile)) {
+      for (const CasePlan& plan : PlanBaselines(result_.description, profile)) {
         if (!first && profile.geometry().steps() == 0) {
           NotRun(plan, "the first baseline did not finish");
           continue;

@@ -206,7 +206,7 @@ TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
   const std::string marker = FreshFolder("marker") + "/been-here";
   CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
       kRight, {{"  sleep 0.02\n",
-                absl::StrCat("  [ -f ", marker, " ] && sleep 0.02\n",
+                absl::StrCat("  [ -f ", marker, " ] && sleep 0.2\n",
                              "  [ $n = 12 ] && touch ", marker, "\n")}}));
   CaseSettings settings;
   settings.testee = options.testee;
@@ -224,7 +224,9 @@ TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
   plan.add_attempts();
   v1::Geometry geometry;
   geometry.set_steps(12);
-  geometry.set_step_seconds(0.05);
+  // Much longer than eight steps that do not sleep, much shorter than eight that
+  // do.
+  geometry.set_step_seconds(0.5);
   const CaseResult result = CaseRunner(settings).Run(plan, geometry);
   EXPECT_TRUE(result.record.complete()) << result.record.reason();
   EXPECT_GT(result.record.tries(), 1);

@@ -61,9 +61,14 @@ void KillEarlier(const v1::Geometry& geometry, CasePlan* plan) {
   }
 }
 
-// Why the case cannot go on after this attempt; empty when it can.
-std::string Hindrance(const v1::AttemptRecord& record, int number, bool last) {
-  if (!IsGood(record.outcome())) {
+// Why the case cannot go on after this attempt; empty when it can. A testee
+// that refuses a checkpoint which was edited on purpose has done what it
+// should.
+std::string Hindrance(const CasePlan& plan, const v1::AttemptRecord& record,
+                      int number, bool last) {
+  const bool refused_edit = last && !plan.control().empty() &&
+                            record.outcome() == v1::OUTCOME_CHECKPOINT_REJECTED;
+  if (!IsGood(record.outcome()) && !refused_edit) {
     return absl::StrCat("attempt ", number, ": ", OutcomeText(record.outcome()),
                         ": ", record.detail());
   }
@@ -182,7 +187,7 @@ absl::Status CaseRunner::RunAttempts(const CasePlan& plan,
     absl::Status status = RunOne(plan, geometry, number, place, &attempt);
     result->record.add_outcomes(attempt.record.outcome());
     result->record.set_reason(
-        Hindrance(attempt.record, number, number == count));
+        Hindrance(plan, attempt.record, number, number == count));
     result->attempts.push_back(std::move(attempt));
     if (!status.ok()) return status;
     if (!result->record.reason().empty()) return absl::OkStatus();
@@ -295,6 +300,15 @@ CaseResult CaseRunner::RunFork(
   }
   if (status.ok()) status = place->CopyRunFolderFrom(*fork->second.place);
   if (status.ok() && edit) status = edit(place->run_folder());
+  if (edit && absl::IsNotFound(status)) {
+    // There is nothing to lose, so there is nothing to show.
+    result.record.set_name(plan.name());
+    result.record.set_profile(plan.profile());
+    result.record.set_not_run(true);
+    result.record.set_reason(std::string(status.message()));
+    place->Remove();
+    return result;
+  }
   if (status.ok()) {
     status = RunAttempts(plan, geometry, fork->second.next_attempt, place.get(),
                          /*keep_fork=*/false, &result);

@@ -58,7 +58,8 @@ class CaseRunner {
 
   // Runs only the last attempt of `plan`, from the kept copy of the case that
   // it repeats; the records of the attempts before are copied. `edit` gets the
-  // run folder first; an error of it is HARNESS_ERROR.
+  // run folder first; NotFound of it means that there is nothing to edit and
+  // the case is not run, any other error is HARNESS_ERROR.
   CaseResult RunFork(
       const v1::CasePlan& plan, const v1::Geometry& geometry,
       const std::function<absl::Status(const std::string&)>& edit = nullptr);

@@ -560,7 +560,8 @@ void PlaceOverflows(const Geometry& geometry, ProfilePlan* overflow) {
   if (second > first) request->add_inject_overflow(second);
 }
 
-std::vector<CasePlan> PlanBaselines(const ProfilePlan& profile) {
+std::vector<CasePlan> PlanBaselines(const Description& description,
+                                    const ProfilePlan& profile) {
   std::vector<CasePlan> plans;
   const auto add = [&](const std::string& name, const std::string& purpose) {
     CasePlan plan;
@@ -574,6 +575,10 @@ std::vector<CasePlan> PlanBaselines(const ProfilePlan& profile) {
   };
   add("baseline-1", "the uninterrupted run");
   add("baseline-2", "the uninterrupted run once more");
+  if (description.determinism() == v1::ROUNDING ||
+      description.determinism() == v1::LOOSE) {
+    add("baseline-3", "the uninterrupted run a third time");
+  }
   if (profile.name() == "default") {
     add("baseline-other-seed", "the uninterrupted run from another seed");
     RunRequest* request = plans.back().mutable_request();

@@ -47,9 +47,11 @@ std::vector<v1::ProfilePlan> PlanProfiles(const Description& description,
 // saves, so that it is repeated after a resume.
 void PlaceOverflows(const v1::Geometry& geometry, v1::ProfilePlan* overflow);
 
-// "baseline-1", "baseline-2" with the same seed; the default profile also has
-// "baseline-other-seed".
-std::vector<v1::CasePlan> PlanBaselines(const v1::ProfilePlan& profile);
+// "baseline-1", "baseline-2" with the same seed, and "baseline-3" for a testee
+// that says ROUNDING or LOOSE: pairs of its runs differ by different amounts.
+// The default profile also has "baseline-other-seed".
+std::vector<v1::CasePlan> PlanBaselines(const Description& description,
+                                        const v1::ProfilePlan& profile);
 
 // Fills in `cases` and `left_out` of every profile whose geometry has steps.
 void PlanCases(const Description& description, const PlanBudget& budget,

@@ -303,11 +303,23 @@ TEST(Plan, GivesTheDefaultProfileABaselineFromAnotherSeed) {
   ProfilePlan profile;
   profile.set_name("default");
   profile.mutable_request()->set_seed(4);
-  const std::vector<CasePlan> plans = PlanBaselines(profile);
+  Description description;
+  description.set_determinism(v1::EXACT);
+  const std::vector<CasePlan> plans = PlanBaselines(description, profile);
   ASSERT_EQ(plans.size(), 3);
   EXPECT_EQ(plans[0].request().seed(), 4);
   EXPECT_EQ(plans[1].request().seed(), 4);
   EXPECT_NE(plans[2].request().seed(), 4);
+}
+
+TEST(Plan, RunsANoisyTesteeThreeTimesUninterrupted) {
+  ProfilePlan profile;
+  profile.set_name("overflow");
+  Description description;
+  description.set_determinism(v1::ROUNDING);
+  EXPECT_EQ(PlanBaselines(description, profile).size(), 3);
+  description.set_determinism(v1::EXACT);
+  EXPECT_EQ(PlanBaselines(description, profile).size(), 2);
 }
 
 TEST(Plan, RunsTheGridOfAllProfilesFirst) {

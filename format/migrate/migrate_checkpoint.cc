@@ -1,6 +1,6 @@
 #include "format/migrate/migrate_checkpoint.h"
 
-#include <map>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,24 +81,26 @@ absl::StatusOr<MigratingCheckpoint> Load(const std::string& path,
 }
 
 // What must be the same before and after, by the name that a tensor has after.
-std::map<std::string, std::string> Identities(
-    const std::vector<TableEntry>& tensors, const RenameRules* rename) {
-  std::map<std::string, std::string> identities;
+std::vector<std::string> Identities(const std::vector<TableEntry>& tensors,
+                                    const RenameRules* rename) {
+  std::vector<std::string> identities;
+  identities.reserve(tensors.size());
   for (TableEntry entry : tensors) {
     if (rename != nullptr && entry.item != Item::USER) {
       entry.name = rename->Renamed(entry.name);
     }
-    std::string identity = absl::StrCat(static_cast<int>(entry.dtype), " ");
+    // Names have no NUL.
+    std::string identity = absl::StrCat(static_cast<int>(entry.item), " ",
+                                        entry.name, absl::string_view("\0", 1),
+                                        entry.part, absl::string_view("\0", 1),
+                                        static_cast<int>(entry.dtype), " ");
     for (uint64_t extent : entry.shape) absl::StrAppend(&identity, extent, ",");
     for (uint32_t dimension : entry.order) {
       absl::StrAppend(&identity, " ", dimension);
     }
-    // Names have no NUL.
-    const std::string key =
-        absl::StrCat(static_cast<int>(entry.item), absl::string_view("\0", 1),
-                     entry.name, absl::string_view("\0", 1), entry.part);
-    identities[key] = absl::StrCat(identity, " ", entry.root);
+    identities.push_back(absl::StrCat(identity, " ", entry.root));
   }
+  std::sort(identities.begin(), identities.end());
   return identities;
 }
 
@@ -163,10 +165,38 @@ absl::Status BringShards(const PlannedMigration& plan,
   return absl::OkStatus();
 }
 
-// What lies in `folder` has the digests of the source.
+// A file of `folder` is one with that of the source.
+absl::Status CheckSameFile(const std::string& source, const std::string& folder,
+                           const std::string& name, FileSystem* files) {
+  absl::StatusOr<FileInfo> theirs = files->LinkStat(JoinPath(source, name));
+  if (!theirs.ok()) return theirs.status();
+  absl::StatusOr<FileInfo> ours = files->LinkStat(JoinPath(folder, name));
+  if (!ours.ok()) return ours.status();
+  if (ours->device == theirs->device && ours->inode == theirs->inode) {
+    return absl::OkStatus();
+  }
+  return MakeRefusal(
+      Refusal::CORRUPT,
+      absl::StrCat(JoinPath(folder, name), ": expected one file with that in ",
+                   source, ", found another"));
+}
+
+// What lies in `folder` has the digests of the source: it is the same files, or
+// what was written is digested once more.
 absl::Status ReadBack(const PlannedMigration& plan, const std::string& folder,
                       const MigrateOptions& options,
                       const WrittenMigration& written) {
+  absl::Status status;
+  if (written.copied + written.written == 0) {
+    for (const ShardInfo& shard : plan.result.v2->shards) {
+      for (const std::string& name :
+           {ShardName(shard), DigestFileName(shard)}) {
+        status = CheckSameFile(plan.source, folder, name, options.file_system);
+        if (!status.ok()) return Annotate(status, "after linking");
+      }
+    }
+    return status;
+  }
   // As version 2 sees the shards, whatever the manifest's major is.
   ManifestFile as_v2;
   as_v2.manifest = plan.result.v2->message.SerializeAsString();
@@ -175,14 +205,8 @@ absl::Status ReadBack(const PlannedMigration& plan, const std::string& folder,
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
       CheckpointReader::OpenShards(folder, std::move(as_v2),
                                    options.file_system);
-  absl::Status status = reader.status();
-  if (status.ok()) {
-    status = written.copied + written.written > 0
-                 ? (*reader)->Verify(options.threads)
-                 : (*reader)->VerifyAllButTensors();
-  }
-  return status.ok() ? status
-                     : Annotate(status, "reading back what was written");
+  status = reader.ok() ? (*reader)->Verify(options.threads) : reader.status();
+  return Annotate(status, "reading back what was written");
 }
 
 }  // namespace

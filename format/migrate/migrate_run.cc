@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -92,8 +93,8 @@ class RunMigration {
     return absl::OkStatus();
   }
 
-  // Everything that can be refused is refused here. What the steps made is
-  // thrown away again: memory for one checkpoint at a time.
+  // Everything that can be refused is refused here. Where tensors are in
+  // memory, what the steps made is thrown away again: memory for one at a time.
   absl::Status PlanAll() {
     std::string run_id;
     for (const std::string& path : source_.checkpoints) {
@@ -110,6 +111,8 @@ class RunMigration {
       }
       run_id = plan->run_id;
       run_.checkpoints.push_back(ReportOf(*plan));
+      plans_.emplace_back();
+      if (plan->result.bytes == nullptr) plans_.back() = *std::move(plan);
     }
     return absl::OkStatus();
   }
@@ -191,8 +194,8 @@ class RunMigration {
   // ended.
   absl::Status Fill() {
     absl::Status status = RemoveStrangers();
-    for (MigratedCheckpoint& checkpoint : run_.checkpoints) {
-      if (status.ok()) status = WriteOne(&checkpoint);
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      if (status.ok()) status = WriteOne(&run_.checkpoints[i], &plans_[i]);
     }
     for (const std::string& folder : source_.folders) {
       if (status.ok()) {
@@ -234,7 +237,8 @@ class RunMigration {
     return absl::OkStatus();
   }
 
-  absl::Status WriteOne(MigratedCheckpoint* report) {
+  absl::Status WriteOne(MigratedCheckpoint* report,
+                        std::optional<PlannedMigration>* kept) {
     const std::string to = JoinPath(staging_, report->name);
     if (IsWritten(*report, to)) {
       report->was_there = true;
@@ -245,7 +249,9 @@ class RunMigration {
     if (!status.ok()) return status;
     Say(absl::StrCat("writing ", report->name));
     absl::StatusOr<PlannedMigration> plan =
-        PlanMigration(report->source, options_.checkpoint);
+        kept->has_value() ? *std::move(*kept)
+                          : PlanMigration(report->source, options_.checkpoint);
+    kept->reset();
     if (!plan.ok()) return plan.status();
     if (plan->result.manifest_digest != report->manifest_digest) {
       return MakeRefusal(
@@ -296,6 +302,8 @@ class RunMigration {
   bool* const writing_;
   MigrationSource source_;
   MigratedRun run_;
+  // Of each checkpoint, where it is small enough to be kept.
+  std::vector<std::optional<PlannedMigration>> plans_;
 };
 
 }  // namespace

@@ -69,8 +69,9 @@ MigrationStep RenameMigration(const RenameRules& rules) {
             if (!renamed.ok()) return renamed.status();
             checkpoint->SetManifest(kV2Major, kV2Minor,
                                     std::move(renamed->manifest));
-            absl::Status status = DecodeAsV2(checkpoint);
-            if (!status.ok()) return status;
+            checkpoint->v2 =
+                std::make_shared<const ManifestV2>(std::move(renamed->decoded));
+            checkpoint->v2_minor = kV2Minor;
             std::vector<std::string> notes = std::move(renamed->notes);
             for (const auto& [from, to] : renamed->names) {
               notes.push_back(from + " -> " + to);

@@ -80,6 +80,7 @@ class Renamer {
     // It holds every rule of a manifest that a writer made.
     absl::StatusOr<ManifestV2> decoded = DecodeV2(result.manifest);
     if (!decoded.ok()) return Annotate(decoded.status(), "after renaming");
+    result.decoded = *std::move(decoded);
     for (auto& [from, to] : names_) {
       if (from != to) result.names[from] = to;
     }

@@ -30,6 +30,8 @@ constexpr char kRenameProgram[] = "reprise rename 1";
 
 struct RenamedV2 {
   std::string manifest;
+  // The same, decoded.
+  ManifestV2 decoded;
   // Old name to new, of those that changed.
   std::map<std::string, std::string> names;
   // What a person should know, also in the history: each rule, and what could

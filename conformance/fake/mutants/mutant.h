@@ -2,7 +2,7 @@
 // judge must name.
 //
 //   const Mutant* mutant = FindMutant("M21");
-//   RunFake(request, /*noisy=*/false, &sink, mutant->install);
+//   RunFake(request, /*noise=*/std::nullopt, &sink, mutant->install);
 //
 // A mutant wraps a part of the trainer or edits what its store loads; the
 // training loop is the right one. conformance/MUTANTS.md describes each.

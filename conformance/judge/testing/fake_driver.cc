@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "conformance/protocol/event_log.h"
+#include "format/random/mix.h"
 #include "gtest/gtest.h"
 
 namespace reprise::conformance::testing {
@@ -89,13 +90,15 @@ KillAt KillAfterCommit(uint64_t step, uint32_t micro) {
 }
 
 FakeDriver::FakeDriver(v1::RunRequest request, fake::Customise customise,
-                       bool noisy, bool quiet)
+                       std::optional<uint64_t> noise, bool quiet)
     : request_(std::move(request)),
       customise_(std::move(customise)),
-      noisy_(noisy),
+      noise_(noise),
       quiet_(quiet) {}
 
-FakeDriver::~FakeDriver() {
+FakeDriver::~FakeDriver() { Remove(); }
+
+void FakeDriver::Remove() {
   if (!folder_.empty()) {
     const std::string command = absl::StrCat("rm -rf '", folder_, "'");
     if (std::system(command.c_str()) != 0) {
@@ -104,10 +107,18 @@ FakeDriver::~FakeDriver() {
   }
 }
 
-LineageEvidence FakeDriver::Run(const std::vector<KillAt>& kills) {
-  std::string pattern = absl::StrCat(::testing::TempDir(), "/fake-XXXXXX");
+void FakeDriver::Restart() {
+  Remove();
+  // Thousands of checkpoints, each synced: in memory where that is possible.
+  const std::string place =
+      access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ::testing::TempDir();
+  std::string pattern = absl::StrCat(place, "/reprise-fake-XXXXXX");
   folder_ = mkdtemp(pattern.data());
   attempt_ = 0;
+}
+
+LineageEvidence FakeDriver::Run(const std::vector<KillAt>& kills) {
+  Restart();
   LineageEvidence lineage;
   for (const KillAt& kill : kills) lineage.attempts.push_back(Again(kill));
   lineage.attempts.push_back(Again(std::nullopt));
@@ -120,6 +131,8 @@ AttemptEvidence FakeDriver::Again(const std::optional<KillAt>& kill) {
   request.set_run_folder(absl::StrCat(folder_, "/run"));
   request.set_events(absl::StrCat(folder_, "/events-", ++attempt_));
   request.set_resume(v1::RunRequest::AUTO);
+  std::optional<uint64_t> noise;
+  if (noise_.has_value()) noise = KeyOf(*noise_, {++processes_});
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -128,7 +141,7 @@ AttemptEvidence FakeDriver::Again(const std::optional<KillAt>& kill) {
     const KillAt at = kill.value_or(KillAt{});
     KillingSink sink(writer->get(), at, quiet_);
     const ExitCode code = fake::RunFake(
-        request, noisy_, &sink, [&](const fake::Assembly& assembly) {
+        request, noise, &sink, [&](const fake::Assembly& assembly) {
           if (customise_) customise_(assembly);
           assembly.parts->observers.push_back(
               std::make_unique<KillingObserver>(at));

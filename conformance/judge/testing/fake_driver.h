@@ -37,9 +37,10 @@ KillAt KillAfterCommit(uint64_t step, uint32_t micro = 0);
 
 class FakeDriver {
  public:
-  // `request` without folder and events; `customise` may be empty.
+  // `request` without folder and events; `customise` may be empty. With `noise`
+  // every process has noise of its own, which that number decides.
   FakeDriver(v1::RunRequest request, fake::Customise customise,
-             bool noisy = false, bool quiet = false);
+             std::optional<uint64_t> noise = std::nullopt, bool quiet = false);
   ~FakeDriver();
 
   // One attempt for each kill and a last one that nobody disturbs.
@@ -47,13 +48,21 @@ class FakeDriver {
   // Goes on from the run folder of the last Run, for one attempt.
   AttemptEvidence Again(const std::optional<KillAt>& kill);
 
+  // Of the last Run, for a control to edit between two attempts.
+  std::string run_folder() const { return folder_ + "/run"; }
+  // An empty run folder; the next attempt is the first.
+  void Restart();
+
  private:
+  void Remove();
+
   v1::RunRequest request_;
   fake::Customise customise_;
-  bool noisy_;
+  std::optional<uint64_t> noise_;
   bool quiet_;
   std::string folder_;
   int attempt_ = 0;
+  uint64_t processes_ = 0;
 };
 
 }  // namespace reprise::conformance::testing

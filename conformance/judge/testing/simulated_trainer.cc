@@ -388,7 +388,7 @@ SimulatedState Initial(const Simulation& simulation) {
 
 }  // namespace
 
-LineageEvidence Run(const Simulation& simulation,
+LineageEvidence Simulate(const Simulation& simulation,
                     const std::vector<uint64_t>& kills, const Faults& faults) {
   LineageEvidence lineage;
   std::map<uint64_t, SimulatedState> saves;
@@ -431,10 +431,10 @@ Evidence MakeEvidence(const Simulation& simulation,
   for (uint64_t i = 0; i < 3; ++i) {
     Simulation baseline = simulation;
     baseline.noise_seed = simulation.noise_seed * 10 + i + 1;
-    evidence.baselines.push_back(Run(baseline, {}, {}));
+    evidence.baselines.push_back(Simulate(baseline, {}, {}));
     if (simulation.noise == 0 && i == 1) break;
   }
-  evidence.subject = Run(simulation, kills, faults);
+  evidence.subject = Simulate(simulation, kills, faults);
   return evidence;
 }
 

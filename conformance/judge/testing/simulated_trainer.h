@@ -4,8 +4,8 @@
 // accumulation, averaged weights, evaluation, best mark.
 //
 //   Simulation simulation;
-//   LineageEvidence whole = Run(simulation, {}, {});
-//   LineageEvidence hurt = Run(simulation, {63}, faults);
+//   LineageEvidence whole = Simulate(simulation, {}, {});
+//   LineageEvidence hurt = Simulate(simulation, {63}, faults);
 //
 // It emits the events of the conformance protocol in memory. Not thread-safe.
 #ifndef REPRISE_CONFORMANCE_JUDGE_TESTING_SIMULATED_TRAINER_H_
@@ -96,7 +96,7 @@ struct Faults {
 
 // Runs to the end, killed right after each of the steps `kills` (of the true
 // count), resuming each time.
-LineageEvidence Run(const Simulation& simulation,
+LineageEvidence Simulate(const Simulation& simulation,
                     const std::vector<uint64_t>& kills, const Faults& faults);
 
 // An evidence with two baselines and a subject.
