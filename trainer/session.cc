@@ -190,6 +190,12 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
               run.accepted_missing, ", ",
               [](std::string* out, Item item) { out->append(TextOf(item)); }));
     }
+    if (from->format_major < kNewestMajor) {
+      absl::PrintF(
+          "Migrated in memory from version %d; to make that permanent: bazel "
+          "run //tools:ckpt_migrate -- %s\n",
+          from->format_major, line.run_dir);
+    }
     run.optional_features = from->snapshot.optional_features;
     run.history = from->snapshot.history;
     ApplyChanges(config, changes, *schedule, &*state);
