@@ -255,6 +255,11 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
         "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
         "again).\n",
         state->attempted, config.run().steps());
+    if (hooks.observer != nullptr) {
+      hooks.observer->OnStart(CaptureState(*state, *schedule, run),
+                              from.has_value() ? &*from : nullptr);
+      hooks.observer->OnEnd(state->attempted, true);
+    }
     return ExitCode::EXIT_DONE;
   }
   absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",

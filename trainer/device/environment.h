@@ -12,8 +12,9 @@
 namespace reprise {
 
 // Makes results repeatable: one inter-operator thread, `threads` (>= 1)
-// intra-operator threads, deterministic kernels, no TF32. Call it once, before
-// the first computation.
+// intra-operator threads, deterministic kernels, no TF32; and lets the process
+// keep memory that it freed, up to 2 GiB. Call it once, before the first
+// computation.
 void SetUpLibTorch(int threads);
 
 // The environment as it is now, kernel probe included. `dtype` is what autocast
