@@ -378,6 +378,12 @@ ExitCode Session::Restore() {
             run_.accepted_missing, ", ",
             [](std::string* out, Item item) { out->append(TextOf(item)); }));
   }
+  if (from.format_major < kNewestMajor) {
+    absl::PrintF(
+        "Migrated in memory from version %d; to make that permanent: bazel run "
+        "//tools:ckpt_migrate -- %s\n",
+        from.format_major, line_.run_dir);
+  }
   const ResumePromise promise =
       PromiseFor(*from.snapshot.environment, run_.environment);
   run_.environment.level = promise.level;
