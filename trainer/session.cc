@@ -473,6 +473,9 @@ ExitCode Session::Train() {
         "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
         "again).\n",
         state_->attempted, config_.run().steps());
+    observer_->OnStart(CaptureState(*state_, *schedule_, run_),
+                       choice_.from.has_value() ? &*choice_.from : nullptr);
+    observer_->OnEnd(state_->attempted, true);
     return ExitCode::EXIT_DONE;
   }
   absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",

@@ -263,7 +263,7 @@ std::vector<v1::Finding> Attribute(const Comparison& comparison,
     case Channel::kEpoch:
       return AttributeCounters(comparison, difference, onsets);
     default:
-      return AttributeEvaluation(comparison, difference);
+      return AttributeEvaluation(comparison, difference, onsets, unknown);
   }
 }
 

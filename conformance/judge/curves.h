@@ -132,7 +132,9 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                          const Onsets& onsets,
                                          const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
-                                             const Unexplained& difference);
+                                             const Unexplained& difference,
+                                             const Onsets& onsets,
+                                             const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,
                                            const Unexplained& difference,
                                            const Onsets& onsets);

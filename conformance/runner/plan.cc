@@ -639,13 +639,18 @@ std::vector<const CasePlan*> RunningOrder(
     const std::vector<ProfilePlan>& profiles) {
   std::vector<const CasePlan*> order;
   const auto rank = [](const CasePlan& one) {
-    if (!one.grid_point().empty() || !one.repeats().empty()) return 0;
+    if (!one.grid_point().empty()) return 0;
     return absl::StartsWith(one.name(), "random-") ? 2 : 1;
   };
   for (int round = 0; round < 3; ++round) {
     for (const ProfilePlan& profile : profiles) {
       for (const CasePlan& one : profile.cases()) {
-        if (rank(one) == round) order.push_back(&one);
+        if (rank(one) != round || !one.repeats().empty()) continue;
+        order.push_back(&one);
+        // What resumes its last checkpoint again, while that is kept.
+        for (const CasePlan& again : profile.cases()) {
+          if (again.repeats() == one.name()) order.push_back(&again);
+        }
       }
     }
   }
