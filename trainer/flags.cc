@@ -12,6 +12,7 @@
 #include "absl/flags/usage.h"
 #include "absl/flags/usage_config.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
@@ -23,6 +24,17 @@ ABSL_FLAG(std::string, run_dir, "runs/default",
 ABSL_FLAG(bool, fresh, false,
           "start again from step 0; what the run folder holds is moved to its "
           "abandoned/ folder, never deleted.");
+ABSL_FLAG(
+    std::string, resume, "newest",
+    "what to go on from: newest (fresh where there is none), required "
+    "(newest; an error where there is none), never (an error where there "
+    "is one), a step of the run folder, or a checkpoint folder. What lies "
+    "beyond moves to abandoned/.");
+ABSL_FLAG(
+    std::string, init_from, "",
+    "a checkpoint folder: begin another run with its weights alone. Not a "
+    "resume: optimizer, schedule, data position and random numbers begin "
+    "anew.");
 ABSL_FLAG(bool, take_foreign_lock, false,
           "where the run folder's file system has no flock: also take over a "
           "lock that a process of another host or container left. Only after "
@@ -49,6 +61,9 @@ ABSL_FLAG(absl::optional<uint32_t>, keep, absl::nullopt,
           "newest checkpoints to keep (run.keep_last).");
 ABSL_FLAG(absl::optional<uint64_t>, seed, absl::nullopt,
           "seed of everything random (run.seed).");
+ABSL_FLAG(absl::optional<double>, max_seconds, absl::nullopt,
+          "seconds that this process may run; it saves before and ends with "
+          "exit code 13 (run.max_seconds).");
 ABSL_FLAG(absl::optional<uint32_t>, threads, absl::nullopt,
           "CPU threads; 0: one per core, and on resume the checkpoint's "
           "(run.threads).");
@@ -135,6 +150,19 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   line.data_dir = Absolute(absl::GetFlag(FLAGS_data_dir));
   line.fresh = absl::GetFlag(FLAGS_fresh);
   line.take_foreign_lock = absl::GetFlag(FLAGS_take_foreign_lock);
+  line.resume = absl::GetFlag(FLAGS_resume);
+  const bool is_word = line.resume == "newest" || line.resume == "required" ||
+                       line.resume == "never";
+  if (uint64_t step = 0; !is_word && !absl::SimpleAtoi(line.resume, &step)) {
+    line.resume = Absolute(line.resume);
+  }
+  line.init_from = Absolute(absl::GetFlag(FLAGS_init_from));
+  if (line.resume.empty() || (line.fresh && line.resume != "newest")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--resume: expected newest, required, never, a step or a checkpoint "
+        "folder, and not beside --fresh; found \"",
+        line.resume, "\""));
+  }
   if (line.run_dir.empty()) {
     return absl::InvalidArgumentError(
         "--run_dir: expected a folder, found an empty text");
@@ -164,6 +192,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   Take(FLAGS_keep, "run.keep_last", &line.given);
   Take(FLAGS_seed, "run.seed", &line.given);
   Take(FLAGS_threads, "run.threads", &line.given);
+  Take(FLAGS_max_seconds, "run.max_seconds", &line.given);
   return line;
 }
 

@@ -13,6 +13,10 @@ struct CommandLine {
   std::string run_dir;   // absolute
   std::string data_dir;  // absolute, or empty: the data set's own places
   bool fresh = false;
+  // ChooseCheckpoint; a folder is absolute.
+  std::string resume = "newest";
+  // A checkpoint folder (absolute) whose weights a fresh run begins with.
+  std::string init_from;
   // CheckpointStore::Options::take_foreign_lock.
   bool take_foreign_lock = false;
   // What the person set, by file, then --set, then named flags (later ones

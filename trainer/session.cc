@@ -2,9 +2,9 @@
 
 // From flags to the loop:
 //
-//   flags -> configuration -> device -> lock the run folder -> newest verified
-//   checkpoint (or a fresh start) -> build -> restore -> TrainLoop -> exit code
-#include <ATen/Context.h>
+//   flags -> configuration -> device -> lock the run folder -> the checkpoint
+//   to go on from (or a fresh start) -> build -> restore -> TrainLoop -> exit
+//   code
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
@@ -18,27 +18,35 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "format/checkpoint_store.h"
 #include "format/refusal.h"
+#include "format/run_layout.h"
 #include "format/version.h"
 #include "format/vocabulary.h"
+#include "trainer/checkpoint/next_loss.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/config/config.h"
 #include "trainer/data/augment.h"
 #include "trainer/data/fashion_mnist.h"
 #include "trainer/data/fingerprint.h"
+#include "trainer/data/loader.h"
 #include "trainer/data/synthetic.h"
 #include "trainer/data/text.h"
 #include "trainer/device/cuda_backend.h"
 #include "trainer/device/environment.h"
 #include "trainer/flags.h"
+#include "trainer/metrics/loss_curve.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/optim/frozen.h"
+#include "trainer/resume_choice.h"
 #include "trainer/run_id.h"
+#include "trainer/saver.h"
+#include "trainer/selection.h"
 #include "trainer/signals/stop_request.h"
 #include "trainer/train_loop.h"
 #include "trainer/train_state.h"
@@ -46,17 +54,11 @@
 namespace reprise {
 namespace {
 
-// Ends the program's work with an exit code and the reason.
-struct Failure {
-  ExitCode code;
-  absl::Status status;
-};
-
-ExitCode Report(const Failure& failure) {
+ExitCode Report(ExitCode code, const absl::Status& status) {
   std::fflush(stdout);
-  std::fprintf(stderr, "trainer: %s: %s\n", TextOf(failure.code).c_str(),
-               std::string(failure.status.message()).c_str());
-  return failure.code;
+  std::fprintf(stderr, "trainer: %s: %s\n", TextOf(code).c_str(),
+               std::string(status.message()).c_str());
+  return code;
 }
 
 absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
@@ -85,36 +87,39 @@ void PrintRestored(const LoadedCheckpoint& checkpoint) {
 
 // Puts the explicit changes of options into the restored state, which has the
 // checkpoint's.
-void ApplyChanges(const TrainerConfig& config,
-                  const std::vector<ConfigChange>& changes,
-                  const Schedule& schedule, TrainState* state) {
+absl::Status ApplyChanges(const TrainerConfig& config,
+                          const std::vector<ConfigChange>& changes,
+                          const Schedule& schedule, TrainState* state) {
+  const auto& given = config.optimizer();
   for (const ConfigChange& change : changes) {
-    if (change.path == "model.frozen") {
-      // It suits the model: MakeTrainState froze by the same pattern.
-      FreezeByPattern(state->model->Parameters(), config.model().frozen())
-          .IgnoreError();
-    }
     if (change.path == "optimizer.clip_norm" ||
         change.path == "optimizer.clip_value") {
       state->clip = ClipOf(config);
+    } else if (change.path == "model.frozen") {
+      if (auto s = FreezeByPattern(state->model->Parameters(),
+                                   config.model().frozen());
+          !s.ok()) {
+        return s;
+      }
     }
     for (Optimizer::Group& group : state->optimizer->groups()) {
       if (change.path == "optimizer.lr") {
-        group.base_lr = config.optimizer().lr() * group.lr_scale;
+        group.base_lr = given.lr() * group.lr_scale;
         group.lr = group.base_lr * schedule.Fraction(state->schedule_position,
                                                      state->schedule_state);
       } else if (change.path == "optimizer.beta1") {
-        group.beta1 = config.optimizer().beta1();
+        group.beta1 = given.beta1();
       } else if (change.path == "optimizer.beta2") {
-        group.beta2 = config.optimizer().beta2();
+        group.beta2 = given.beta2();
       } else if (change.path == "optimizer.eps") {
-        group.eps = config.optimizer().eps();
+        group.eps = given.eps();
       } else if (change.path == "optimizer.weight_decay" &&
-                 !group.own_weight_decay) {
-        group.weight_decay = config.optimizer().weight_decay();
+                 group.weight_decay != 0) {
+        group.weight_decay = given.weight_decay();
       }
     }
   }
+  return absl::OkStatus();
 }
 
 // The configuration as a checkpoint holds it, with what resuming changed.
@@ -134,12 +139,15 @@ std::vector<ConfigField> Record(const TrainerConfig& config,
 int Threads(const TrainerConfig& config,
             const std::optional<LoadedCheckpoint>& from) {
   if (config.run().threads() != 0) return config.run().threads();
-  if (from.has_value()) return from->snapshot.environment->threads;
+  if (from.has_value() && from->snapshot.environment.has_value() &&
+      from->snapshot.environment->threads > 0) {
+    return from->snapshot.environment->threads;
+  }
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// Whether the evaluation that step `step` owes is not in the log: the process
-// that reached the step was stopped before or during it.
+// Whether the evaluation that step `step` owes is not in the log. Checkpoints
+// of version 1 do not say it themselves.
 bool EvaluationPending(const TrainerConfig& config, uint64_t step,
                        const MetricsLog& metrics) {
   const bool due = step > 0 && (step % config.run().eval_every() == 0 ||
@@ -147,148 +155,377 @@ bool EvaluationPending(const TrainerConfig& config, uint64_t step,
   return due && metrics.last_evaluated_step() != step;
 }
 
-// Builds the run from `config`, restores it when it goes on, and trains.
-ExitCode Train(const CommandLine& line, const TrainerConfig& config,
-               const std::vector<ConfigChange>& changes,
-               const std::optional<LoadedCheckpoint>& from,
-               uint64_t fresh_attempt, const SessionHooks& hooks,
-               CheckpointStore* store) {
-  auto train = LoadData(config, line.data_dir, Split::kTrain);
-  if (!train.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, train.status()});
-  auto test = LoadData(config, line.data_dir, Split::kTest);
-  if (!test.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, test.status()});
-  auto schedule = MakeSchedule(config, *train);
-  if (!schedule.ok())
-    return Report({ExitCode::EXIT_BAD_REQUEST, schedule.status()});
+// Everything of the process that outlives the loop, built in this order.
+class Session {
+ public:
+  Session(const CommandLine& line, const SessionHooks& hooks)
+      : line_(line),
+        hooks_(hooks),
+        observer_(hooks.observer != nullptr ? hooks.observer : &nobody_) {}
 
-  SetUpLibTorch(Threads(config, from));
-  const at::Device device(config.run().device() == "cuda" ? at::kCUDA
-                                                          : at::kCPU);
-  auto state = MakeTrainState(config, *train, device);
-  if (!state.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, state.status()});
+  ExitCode Run();
 
-  RunInfo run;
-  run.config = Record(config, changes);
-  run.architecture = config.model().kind();
-  run.fingerprint = FingerprintOf(*train);
-  if (config.data().augment()) run.augmentation = std::string(kShift2FlipV1);
-  run.environment =
-      DescribeEnvironment(device, AutocastDType(config.precision()));
-  if (from.has_value()) {
-    if (auto s =
-            RestoreState(from->snapshot, *schedule, run.fingerprint, &*state);
-        !s.ok()) {
-      return Report(
-          {ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from->path)});
-    }
-    run.accepted_missing = NotRecordedByV1(from->snapshot);
-    if (!run.accepted_missing.empty()) {
-      absl::PrintF(
-          "Not in a checkpoint of version 1, taken from the configuration or "
-          "begun anew: %s\n",
-          absl::StrJoin(
-              run.accepted_missing, ", ",
-              [](std::string* out, Item item) { out->append(TextOf(item)); }));
-    }
-    if (from->format_major < kNewestMajor) {
-      absl::PrintF(
-          "Migrated in memory from version %d; to make that permanent: bazel "
-          "run //tools:ckpt_migrate -- %s\n",
-          from->format_major, line.run_dir);
-    }
-    run.optional_features = from->snapshot.optional_features;
-    run.history = from->snapshot.history;
-    ApplyChanges(config, changes, *schedule, &*state);
-    PrintRestored(*from);
-    const ResumePromise promise =
-        PromiseFor(*from->snapshot.environment, run.environment);
-    run.environment.level = promise.level;
-    absl::PrintF("Resume level %s: %s\n", TextOf(promise.level),
-                 promise.reason);
-    auto attempt = store->NextAttempt(from);
-    if (!attempt.ok())
-      return Report({ExitCode::EXIT_BAD_REQUEST, attempt.status()});
-    run.run_id = from->snapshot.run_id;
-    run.attempt = *attempt;
-    run.parent = ParentRef{from->snapshot.step, from->manifest_digest,
-                           from->value_digest};
-    auto moved = store->ResumeFrom(*from, run.attempt);
-    if (!moved.ok())
-      return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
-    for (const std::string& name : *moved) {
-      absl::PrintF(
-          "Moved %s to abandoned/%d: it lies beyond the step resumed from\n",
-          name, run.attempt);
-    }
-  } else {
-    run.run_id = DrawRunId();
-    run.attempt = fresh_attempt;
-  }
+ private:
+  // Each returns EXIT_DONE to go on, or has reported why the process ends.
+  ExitCode CheckRequest();
+  ExitCode OpenStore();
+  ExitCode Choose();
+  ExitCode Configure();
+  ExitCode Build();
+  ExitCode Restore();
+  ExitCode StartFromWeights();
+  ExitCode Train();
 
-  auto metrics =
-      MetricsLog::OpenForResume(store->run_folder(), state->attempted);
-  if (!metrics.ok())
-    return Report({ExitCode::EXIT_SAVE_FAILED, metrics.status()});
-  Progress progress(config.run().steps(), config.run().log_every());
-  TrainObserver nobody;
-  TrainLoop::Parts parts{
-      &config,   &*train,
-      &*test,    device,
-      *schedule, run,
-      store,     &*metrics,
-      &progress, hooks.observer != nullptr ? hooks.observer : &nobody};
-  if (from.has_value()) {
-    parts.saved_step = state->attempted;
-    parts.witness = from->snapshot.witness;
-    // A rate that the person changed is another than announced.
-    if (parts.witness.has_value() && !changes.empty()) {
-      parts.witness->next_lr.clear();
-    }
-    // Version 1 does not say; the log does.
-    if (!from->snapshot.evaluation.has_value()) {
-      state->evaluation.pending =
-          EvaluationPending(config, state->attempted, *metrics);
+  const CommandLine& line_;
+  const SessionHooks& hooks_;
+  TrainObserver nobody_;
+  TrainObserver* const observer_;
+  TrainerConfig config_;
+  std::vector<ConfigChange> changes_;
+  std::unique_ptr<CheckpointStore> store_;
+  ResumeChoice choice_;
+  uint64_t fresh_attempt_ = 1;
+  std::optional<LoadedCheckpoint> weights_;  // --init_from
+  std::optional<Dataset> train_, test_;
+  std::optional<Schedule> schedule_;
+  at::Device device_ = at::kCPU;
+  std::optional<TrainState> state_;
+  RunInfo run_;
+  std::optional<float> next_loss_;
+};
+
+ExitCode Session::Run() {
+  for (auto step : {&Session::CheckRequest, &Session::OpenStore,
+                    &Session::Choose, &Session::Configure, &Session::Build}) {
+    if (const ExitCode code = (this->*step)(); code != ExitCode::EXIT_DONE) {
+      return code;
     }
   }
-  if (state->attempted >= config.run().steps() && !state->evaluation.pending) {
-    absl::PrintF(
-        "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
-        "again).\n",
-        state->attempted, config.run().steps());
-    if (hooks.observer != nullptr) {
-      hooks.observer->OnStart(CaptureState(*state, *schedule, run),
-                              from.has_value() ? &*from : nullptr);
-      hooks.observer->OnEnd(state->attempted, true);
+  const ExitCode code = choice_.from.has_value() ? Restore()
+                        : weights_.has_value()   ? StartFromWeights()
+                                                 : ExitCode::EXIT_DONE;
+  return code == ExitCode::EXIT_DONE ? Train() : code;
+}
+
+// What can be refused is refused before anything is written. A run that is
+// there already brings its own configuration, which is not known yet.
+ExitCode Session::CheckRequest() {
+  auto asked = WithExplicitFields(Defaults(), line_.given);
+  if (!asked.ok()) return Report(ExitCode::EXIT_USAGE, asked.status());
+  config_ = *std::move(asked);
+  if (auto s = StopRequest::Install(); !s.ok()) {
+    return Report(ExitCode::EXIT_TRAINING_FAILED, s);
+  }
+  const bool new_folder = access(line_.run_dir.c_str(), F_OK) != 0;
+  const bool begins = line_.resume == "newest" || line_.resume == "never";
+  if ((new_folder && begins) || line_.fresh) {
+    if (auto s = Validate(config_); !s.ok()) {
+      return Report(ExitCode::EXIT_USAGE, s);
+    }
+  }
+  if (config_.run().device() == "cuda") {
+    if (auto s = LoadCudaBackend(); !s.ok()) {
+      return Report(ExitCode::EXIT_UNSUPPORTED, s);
+    }
+  }
+  if (new_folder && config_.data().name() == "fashion_mnist") {
+    if (auto found = FindFashionMnist(line_.data_dir); !found.ok()) {
+      return Report(ExitCode::EXIT_BAD_REQUEST, found.status());
+    }
+  }
+  if (!line_.init_from.empty()) {
+    auto weights = ReadCheckpoint(line_.init_from, hooks_.file_system);
+    if (!weights.ok()) {
+      return Report(ExitCodeFor(weights.status()), weights.status());
+    }
+    weights_ = *std::move(weights);
+  }
+  return ExitCode::EXIT_DONE;
+}
+
+ExitCode Session::OpenStore() {
+  CheckpointStore::Options options;
+  options.file_system = hooks_.file_system;
+  options.take_foreign_lock = line_.take_foreign_lock;
+  options.format_major = kV2Major;
+  auto opened = CheckpointStore::Open(line_.run_dir, options);
+  if (!opened.ok()) {
+    return Report(ExitCode::EXIT_BAD_REQUEST, opened.status());
+  }
+  store_ = *std::move(opened);
+  absl::PrintF("Run folder %s\n", line_.run_dir);
+  for (const std::string& notice : store_->TakeNotices()) {
+    absl::PrintF("%s\n", notice);
+  }
+  return ExitCode::EXIT_DONE;
+}
+
+ExitCode Session::Choose() {
+  if (line_.fresh) {
+    auto next = store_->NextAttempt(std::nullopt);
+    if (!next.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, next.status());
+    fresh_attempt_ = *next;
+    auto moved = store_->AbandonAll(
+        fresh_attempt_,
+        {kMetricsFile, kSupersededMetricsFile, kWitnessFolder, kLossCurveFile});
+    if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
+    if (!moved->empty()) {
+      absl::PrintF(
+          "--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
+          moved->size(), line_.run_dir, fresh_attempt_);
     }
     return ExitCode::EXIT_DONE;
   }
-  absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
-               from.has_value() ? "Going" : "Starting", state->attempted,
-               config.run().steps(), run.attempt, config.precision().mode(),
-               config.run().device(), at::get_num_threads());
-
-  if (hooks.observer != nullptr) {
-    hooks.observer->OnStart(CaptureState(*state, *schedule, run),
-                            from.has_value() ? &*from : nullptr);
+  auto choice =
+      ChooseCheckpoint(line_.resume, store_.get(), hooks_.file_system);
+  if (!choice.ok())
+    return Report(ExitCodeFor(choice.status()), choice.status());
+  choice_ = *std::move(choice);
+  for (const std::string& notice : choice_.notices) {
+    absl::PrintF("%s\n", notice);
   }
-  const TrainOutcome outcome = TrainLoop(parts, &*state).Run();
+  if (choice_.from.has_value() && weights_.has_value()) {
+    absl::PrintF("The run is there already: --init_from is not used again\n");
+    weights_.reset();
+  }
+  return ExitCode::EXIT_DONE;
+}
+
+// The configuration in force: the checkpoint's, with what the person set.
+ExitCode Session::Configure() {
+  if (!choice_.from.has_value()) {
+    if (auto s = Validate(config_); !s.ok()) {
+      return Report(ExitCode::EXIT_USAGE, s);
+    }
+    if (weights_.has_value()) {
+      config_.mutable_run()->set_init_from(
+          absl::BytesToHexString(weights_->manifest_digest));
+    }
+  } else {
+    auto merged = MergeForResume(choice_.from->snapshot.config, line_.given);
+    if (!merged.ok()) {
+      return Report(ExitCode::EXIT_CHECKPOINT_REJECTED,
+                    Annotate(merged.status(), choice_.from->path));
+    }
+    config_ = std::move(merged->config);
+    changes_ = std::move(merged->changes);
+    for (const ConfigChange& change : changes_) {
+      absl::PrintF("Changed on resume: %s from %s to %s\n", change.path,
+                   change.old_value, change.new_value);
+    }
+    if (config_.run().device() == "cuda") {
+      if (auto s = LoadCudaBackend(); !s.ok()) {
+        return Report(ExitCode::EXIT_UNSUPPORTED, s);
+      }
+    }
+  }
+  store_->set_keep_last(config_.run().keep_last());
+  return ExitCode::EXIT_DONE;
+}
+
+ExitCode Session::Build() {
+  for (Split split : {Split::kTrain, Split::kTest}) {
+    auto data = LoadData(config_, line_.data_dir, split);
+    if (!data.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, data.status());
+    (split == Split::kTrain ? train_ : test_) = *std::move(data);
+  }
+  auto schedule = MakeSchedule(config_, *train_);
+  if (!schedule.ok()) {
+    return Report(ExitCode::EXIT_BAD_REQUEST, schedule.status());
+  }
+  schedule_ = *std::move(schedule);
+  SetUpLibTorch(Threads(config_, choice_.from),
+                config_.precision().deterministic(),
+                config_.precision().allow_tf32());
+  if (config_.run().device() == "cuda") device_ = at::kCUDA;
+  auto state = MakeTrainState(config_, *train_, device_);
+  if (!state.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, state.status());
+  state_ = *std::move(state);
+
+  run_.run_id = DrawRunId();
+  run_.attempt = fresh_attempt_;
+  run_.config = Record(config_, changes_);
+  run_.architecture = config_.model().kind();
+  run_.fingerprint = FingerprintOf(*train_);
+  if (config_.data().augment()) run_.augmentation = std::string(kShift2FlipV1);
+  run_.environment =
+      DescribeEnvironment(device_, AutocastDType(config_.precision()));
+  return ExitCode::EXIT_DONE;
+}
+
+ExitCode Session::Restore() {
+  const LoadedCheckpoint& from = *choice_.from;
+  if (auto s =
+          RestoreState(from.snapshot, *schedule_, run_.fingerprint, &*state_);
+      !s.ok()) {
+    return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from.path));
+  }
+  if (auto s = ApplyChanges(config_, changes_, *schedule_, &*state_); !s.ok()) {
+    return Report(ExitCode::EXIT_BAD_REQUEST, s);
+  }
+  PrintRestored(from);
+  run_.run_id = from.snapshot.run_id;
+  run_.parent =
+      ParentRef{from.snapshot.step, from.manifest_digest, from.value_digest};
+  run_.optional_features = from.snapshot.optional_features;
+  run_.history = from.snapshot.history;
+  run_.accepted_missing = NotRecordedByV1(from.snapshot);
+  if (!run_.accepted_missing.empty()) {
+    absl::PrintF(
+        "Not in a checkpoint of version 1, taken from the configuration or "
+        "begun anew: %s\n",
+        absl::StrJoin(
+            run_.accepted_missing, ", ",
+            [](std::string* out, Item item) { out->append(TextOf(item)); }));
+  }
+  if (from.format_major < kNewestMajor) {
+    absl::PrintF(
+        "Migrated in memory from version %d; to make that permanent: bazel run "
+        "//tools:ckpt_migrate -- %s\n",
+        from.format_major, line_.run_dir);
+  }
+  const ResumePromise promise =
+      PromiseFor(*from.snapshot.environment, run_.environment);
+  run_.environment.level = promise.level;
+  absl::PrintF("Resume level %s: %s\n", TextOf(promise.level), promise.reason);
+  auto attempt = store_->NextAttempt(from);
+  if (!attempt.ok()) {
+    return Report(ExitCode::EXIT_BAD_REQUEST, attempt.status());
+  }
+  run_.attempt = *attempt;
+  if (!choice_.in_run_folder) return ExitCode::EXIT_DONE;
+  auto moved = store_->ResumeFrom(from, run_.attempt);
+  if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
+  for (const std::string& name : *moved) {
+    absl::PrintF(
+        "Moved %s to abandoned/%d: it lies beyond the step resumed from\n",
+        name, run_.attempt);
+  }
+  if (promise.level == ResumeLevel::BITWISE && changes_.empty()) {
+    next_loss_ = ReadNextLoss(
+        store_->run_folder(),
+        CheckpointName(from.snapshot.step, from.snapshot.micro_step()),
+        from.manifest_digest);
+  }
+  return ExitCode::EXIT_DONE;
+}
+
+ExitCode Session::StartFromWeights() {
+  if (auto s = RestoreWeights(weights_->snapshot, &*state_); !s.ok()) {
+    return Report(ExitCode::EXIT_CHECKPOINT_REJECTED,
+                  Annotate(s, weights_->path));
+  }
+  absl::PrintF(
+      "Weights only, from %s (step %d): %d parameters, %d buffers. This is no "
+      "resume: optimizer, schedule, scaler, position in the data and random "
+      "numbers begin anew\n",
+      weights_->path, weights_->snapshot.step,
+      weights_->snapshot.parameters.size(), weights_->snapshot.buffers.size());
+  return ExitCode::EXIT_DONE;
+}
+
+ExitCode Session::Train() {
+  auto metrics =
+      MetricsLog::OpenForResume(store_->run_folder(), state_->attempted);
+  if (!metrics.ok()) {
+    return Report(ExitCode::EXIT_SAVE_FAILED, metrics.status());
+  }
+  TimeBudget budget(config_.run().max_seconds());
+  Progress progress(config_.run().steps(), config_.run().log_every());
+  Evaluator evaluator(&*test_, device_, AutocastDType(config_.precision()),
+                      observer_);
+  DataLoader::Options ahead;
+  ahead.workers = config_.data().workers();
+  ahead.prefetch = config_.data().prefetch();
+  ahead.seed = config_.run().seed();
+  if (config_.data().augment()) ahead.augment = Augment::kShift2FlipV1;
+  DataLoader loader(&*train_, *state_->sampler, ahead);
+  Saver::Parts saving{&config_.save(), &*schedule_, run_,      store_.get(),
+                      &*metrics,       &progress,   observer_, &budget,
+                      std::nullopt,    ""};
+  TrainLoop::Parts parts{&config_,     &*train_,     device_,    &loader,
+                         &*schedule_,  run_.attempt, &evaluator, nullptr,
+                         &*metrics,    &progress,    observer_,  &budget,
+                         std::nullopt, std::nullopt};
+  if (choice_.from.has_value()) {
+    const Snapshot& snapshot = choice_.from->snapshot;
+    if (!snapshot.evaluation.has_value()) {
+      state_->evaluation.pending =
+          EvaluationPending(config_, state_->attempted, *metrics);
+    }
+    if (choice_.in_run_folder) {
+      saving.resumed_from = PositionOf(snapshot.step, snapshot.micro_step());
+      saving.resumed_digest = choice_.from->manifest_digest;
+    }
+    parts.next_loss = next_loss_;
+    parts.witness = snapshot.witness;
+    // A rate that the person changed, or that the evaluation which comes first
+    // may change, is another than announced.
+    if (parts.witness.has_value() &&
+        (!changes_.empty() ||
+         (state_->evaluation.pending && state_->schedule_state.has_value()))) {
+      parts.witness->next_lr.clear();
+    }
+  }
+  if (!state_->evaluation.pending && state_->accumulation.count == 0 &&
+      (state_->attempted >= config_.run().steps() || StopsEarly(*state_))) {
+    absl::PrintF(
+        "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
+        "again).\n",
+        state_->attempted, config_.run().steps());
+    observer_->OnStart(CaptureState(*state_, *schedule_, run_),
+                       choice_.from.has_value() ? &*choice_.from : nullptr);
+    observer_->OnEnd(state_->attempted, true);
+    return ExitCode::EXIT_DONE;
+  }
+  absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",
+               choice_.from.has_value() ? "Going" : "Starting",
+               state_->attempted, config_.run().steps(), run_.attempt,
+               config_.precision().mode(), config_.run().device(),
+               at::get_num_threads());
+
+  observer_->OnStart(CaptureState(*state_, *schedule_, run_),
+                     choice_.from.has_value() ? &*choice_.from : nullptr);
+  Saver saver(saving);
+  parts.saver = &saver;
+  const TrainOutcome outcome = TrainLoop(parts, &*state_).Run();
   progress.Finish();
+  // For people: never a reason to fail.
+  if (auto s = WriteLossCurve(store_->run_folder()); s.ok()) {
+    absl::PrintF("Loss curve: %s/%s\n", store_->run_folder(), kLossCurveFile);
+  } else {
+    absl::PrintF("No loss curve: %s\n", s.message());
+  }
   switch (outcome.end) {
-    case TrainOutcome::End::kFinished:
-      absl::PrintF("Finished: %d steps (%d skipped), test accuracy %.2f %%\n",
-                   state->attempted, state->skipped,
-                   100 * outcome.accuracy.value_or(0));
+    case TrainOutcome::End::kFinished: {
+      const bool early = state_->attempted < config_.run().steps();
+      absl::PrintF("Finished%s: %d steps (%d skipped)", early ? " early" : "",
+                   state_->attempted, state_->skipped);
+      if (state_->evaluation.last.has_value()) {
+        for (const NamedNumber& metric : state_->evaluation.last->metrics) {
+          if (metric.name != "accuracy") continue;
+          absl::PrintF(", test accuracy %.2f %%", 100 * metric.value);
+        }
+      }
+      if (state_->best.has_value()) {
+        absl::PrintF(", best %s %.4g at step %d", state_->best->metric,
+                     state_->best->value, state_->best->step);
+      }
+      absl::PrintF("\n");
       return ExitCode::EXIT_DONE;
+    }
     case TrainOutcome::End::kStopped:
-      absl::PrintF("Stopped by %s at step %d; start again to go on\n",
-                   StopRequest::Name(), state->attempted);
+      absl::PrintF(
+          "Stopped by %s at step %d; start again to go on\n",
+          StopRequest::Requested() ? StopRequest::Name() : "run.max_seconds",
+          state_->attempted);
       return ExitCode::EXIT_STOPPED_ON_REQUEST;
     case TrainOutcome::End::kSaveFailed:
-      return Report({ExitCode::EXIT_SAVE_FAILED, outcome.error});
+      return Report(ExitCode::EXIT_SAVE_FAILED, outcome.error);
     case TrainOutcome::End::kRejected:
-      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, outcome.error});
+      return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, outcome.error);
     case TrainOutcome::End::kFailed:
-      return Report({ExitCode::EXIT_TRAINING_FAILED, outcome.error});
+      return Report(ExitCode::EXIT_TRAINING_FAILED, outcome.error);
   }
   return ExitCode::EXIT_TRAINING_FAILED;
 }
@@ -298,109 +535,7 @@ ExitCode Train(const CommandLine& line, const TrainerConfig& config,
 ExitCode RunSession(const CommandLine& line, const SessionHooks& hooks) {
   // Lines of progress and of this file come out in their order on a pipe too.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  auto asked = WithExplicitFields(Defaults(), line.given);
-  if (!asked.ok()) return Report({ExitCode::EXIT_USAGE, asked.status()});
-  if (auto s = StopRequest::Install(); !s.ok()) {
-    return Report({ExitCode::EXIT_TRAINING_FAILED, s});
-  }
-
-  // What can be refused is refused before anything is written. A run that is
-  // there already brings its own configuration, which is not known yet.
-  const bool new_folder = access(line.run_dir.c_str(), F_OK) != 0;
-  if (new_folder || line.fresh) {
-    if (auto s = Validate(*asked); !s.ok()) {
-      return Report({ExitCode::EXIT_USAGE, s});
-    }
-  }
-  if (asked->run().device() == "cuda") {
-    if (auto s = LoadCudaBackend(); !s.ok()) {
-      return Report({ExitCode::EXIT_UNSUPPORTED, s});
-    }
-  }
-  if (new_folder && asked->data().name() == "fashion_mnist") {
-    if (auto found = FindFashionMnist(line.data_dir); !found.ok()) {
-      return Report({ExitCode::EXIT_BAD_REQUEST, found.status()});
-    }
-  }
-
-  CheckpointStore::Options options;
-  options.file_system = hooks.file_system;
-  options.take_foreign_lock = line.take_foreign_lock;
-  options.format_major = kV2Major;
-  auto opened = CheckpointStore::Open(line.run_dir, options);
-  if (!opened.ok())
-    return Report({ExitCode::EXIT_BAD_REQUEST, opened.status()});
-  CheckpointStore& store = **opened;
-  absl::PrintF("Run folder %s\n", line.run_dir);
-  for (const std::string& notice : store.TakeNotices()) {
-    absl::PrintF("%s\n", notice);
-  }
-
-  // Where to go on.
-  std::optional<LoadedCheckpoint> from;
-  uint64_t attempt = 1;
-  if (line.fresh) {
-    auto next = store.NextAttempt(std::nullopt);
-    if (!next.ok()) return Report({ExitCode::EXIT_BAD_REQUEST, next.status()});
-    attempt = *next;
-    auto moved =
-        store.AbandonAll(attempt, {kMetricsFile, kSupersededMetricsFile});
-    if (!moved.ok())
-      return Report({ExitCode::EXIT_BAD_REQUEST, moved.status()});
-    if (!moved->empty()) {
-      absl::PrintF(
-          "--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
-          moved->size(), line.run_dir, attempt);
-    }
-  } else {
-    auto newest = store.NewestVerified();
-    if (!newest.ok()) {
-      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED, newest.status()});
-    }
-    for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
-      absl::PrintF("Passed over %s: %s\n", entry.name, entry.reason.message());
-    }
-    from = std::move(newest->checkpoint);
-  }
-  if (hooks.resume == SessionHooks::Resume::kRequired && !from.has_value()) {
-    return Report({ExitCode::EXIT_BAD_REQUEST,
-                   absl::NotFoundError(
-                       absl::StrCat(line.run_dir,
-                                    ": expected a checkpoint to resume from, "
-                                    "found none"))});
-  }
-  if (hooks.resume == SessionHooks::Resume::kNever && from.has_value()) {
-    return Report(
-        {ExitCode::EXIT_BAD_REQUEST,
-         absl::AlreadyExistsError(absl::StrCat(
-             line.run_dir, ": expected no run there, found ", from->path))});
-  }
-
-  // The configuration in force: the checkpoint's, with what the person set.
-  TrainerConfig config = *asked;
-  std::vector<ConfigChange> changes;
-  if (from.has_value()) {
-    auto merged = MergeForResume(from->snapshot.config, line.given);
-    if (!merged.ok()) {
-      return Report({ExitCode::EXIT_CHECKPOINT_REJECTED,
-                     Annotate(merged.status(), from->path)});
-    }
-    config = std::move(merged->config);
-    changes = std::move(merged->changes);
-    for (const ConfigChange& change : changes) {
-      absl::PrintF("Changed on resume: %s from %s to %s\n", change.path,
-                   change.old_value, change.new_value);
-    }
-    if (config.run().device() == "cuda") {
-      if (auto s = LoadCudaBackend(); !s.ok()) {
-        return Report({ExitCode::EXIT_UNSUPPORTED, s});
-      }
-    }
-  } else if (auto s = Validate(config); !s.ok()) {
-    return Report({ExitCode::EXIT_USAGE, s});
-  }
-  store.set_keep_last(config.run().keep_last());
-  return Train(line, config, changes, from, attempt, hooks, &store);
+  return Session(line, hooks).Run();
 }
 
 }  // namespace reprise

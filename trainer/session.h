@@ -3,7 +3,6 @@
 #ifndef REPRISE_TRAINER_SESSION_H_
 #define REPRISE_TRAINER_SESSION_H_
 
-#include "format/checkpoint_store.h"
 #include "format/io/file_system.h"
 #include "format/vocabulary.h"
 #include "trainer/flags.h"
@@ -15,10 +14,6 @@ namespace reprise {
 struct SessionHooks {
   TrainObserver* observer = nullptr;  // null: nobody watches
   FileSystem* file_system = FileSystem::Real();
-  // What the run folder must hold: anything, nothing, or a checkpoint. Another
-  // state of it is a bad request.
-  enum class Resume { kAuto, kNever, kRequired };
-  Resume resume = Resume::kAuto;
 };
 
 // Chooses or starts the run, trains it, says how it ended on standard output

@@ -19,7 +19,8 @@ absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
                                       const Dataset& train) {
   RunLength length;
   length.steps = config.run().steps();
-  length.samples = length.steps * config.data().batch_size();
+  length.samples =
+      length.steps * config.accumulation().steps() * config.data().batch_size();
   const uint64_t epoch = std::max<int64_t>(1, train.size);
   length.epochs = length.samples / epoch + (length.samples % epoch != 0);
   return ScheduleFromConfig(config.schedule(), length);
@@ -35,6 +36,12 @@ std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config) {
                      /*norm_type=*/std::nullopt};
   }
   return std::nullopt;
+}
+
+at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision) {
+  if (precision.mode() == "fp16") return at::kHalf;
+  if (precision.mode() == "bf16") return at::kBFloat16;
+  return at::kFloat;
 }
 
 namespace {
@@ -116,6 +123,17 @@ absl::StatusOr<TrainState> MakeTrainState(
                                  schedule->Momentum(0));
 
   state.clip = ClipOf(config);
+
+  state.accumulation.per_step = config.accumulation().steps();
+  if (config.ema().decay() > 0) {
+    state.ema = std::make_unique<Ema>(
+        state.model->Parameters(), config.ema().decay(),
+        config.ema().ramp() == "none" ? "" : config.ema().ramp());
+  }
+  if (config.best().patience() > 0) {
+    state.early_stop = EarlyStopState{
+        config.best().patience(), config.best().min_delta(), 0, {}};
+  }
 
   if (config.precision().scaler()) {
     amp::GradScaler::Options scaler;

@@ -20,10 +20,17 @@
 #include "trainer/data/dataset.h"
 #include "trainer/data/sampler.h"
 #include "trainer/model/model.h"
+#include "trainer/optim/ema.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/schedule/schedule.h"
 
 namespace reprise {
+
+// Of the step in progress, over the micro-steps that are done.
+struct StepSoFar {
+  double loss = 0;       // sum of the means, each times its share of the step
+  uint64_t samples = 0;  // trained
+};
 
 struct TrainState {
   // attempted = applied + skipped.
@@ -41,9 +48,17 @@ struct TrainState {
   std::unique_ptr<Sampler> sampler;
   // Absent: gradients are not clipped.
   std::optional<ClipState> clip;
+  // Null when no average of the weights is kept.
+  std::unique_ptr<Ema> ema;
+  // Micro-steps of the next step that are done. Their gradients, still scaled,
+  // are the parameters'.
+  AccumulationState accumulation;
+  StepSoFar so_far;
   EvaluationState evaluation;
   // None before the first evaluation.
   std::optional<BestState> best;
+  // Absent: the run ends by its steps alone.
+  std::optional<EarlyStopState> early_stop;
   // LibTorch's default generators: dropout and initialisation draw from them.
   at::Generator cpu_generator;
   std::optional<at::Generator> cuda_generator;
@@ -74,8 +89,12 @@ inline const std::initializer_list<TrainStateField> kTrainStateInventory = {
       Item::SAMPLER_ORDER, Item::DATA_BATCH, Item::RNG_DATA,
       Item::COUNTERS_SAMPLES}},
     {"clip", {Item::CLIP}},
+    {"ema", {Item::EMA_WEIGHTS, Item::EMA_UPDATES, Item::EMA_CONFIG}},
+    {"accumulation", {Item::ACCUM_COUNT, Item::ACCUM_GRADS}},
+    {"so_far", {Item::USER}},
     {"evaluation", {Item::EVAL}},
     {"best", {Item::BEST}},
+    {"early_stop", {Item::EARLY_STOP}},
     {"cpu_generator", {Item::RNG_CPU}},
     {"cuda_generator", {Item::RNG_CUDA}},
 };
@@ -87,6 +106,9 @@ absl::StatusOr<Schedule> MakeSchedule(const trainer::v1::TrainerConfig& config,
 
 // How the configuration asks to clip gradients; nullopt: not at all.
 std::optional<ClipState> ClipOf(const trainer::v1::TrainerConfig& config);
+
+// What autocast computes in; kFloat: no autocast.
+at::ScalarType AutocastDType(const trainer::v1::PrecisionConfig& precision);
 
 // The state of step 0: seeds the generators, then draws the model's first
 // values. Errors: InvalidArgument for what the configuration asks and the data

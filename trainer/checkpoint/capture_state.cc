@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "format/random/keyed_permutation.h"
 #include "format/random/philox.h"
-#include "trainer/checkpoint/ties.h"
+#include "trainer/checkpoint/step_values.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/checkpoint/witness.h"
@@ -207,8 +207,13 @@ void CaptureProgress(const TrainState& state, Snapshot* snapshot) {
   } else {
     snapshot->MarkEmpty(Item::BEST);
   }
-  MarkNotApplicable({Item::EARLY_STOP}, "the run ends by its steps alone",
-                    snapshot);
+  snapshot->early_stop = state.early_stop;
+  if (state.early_stop.has_value()) {
+    snapshot->MarkSaved(Item::EARLY_STOP);
+  } else {
+    snapshot->MarkNotApplicable(Item::EARLY_STOP,
+                                "the run ends by its steps alone");
+  }
 }
 
 void CaptureStepOptions(const TrainState& state, Snapshot* snapshot) {
@@ -218,10 +223,44 @@ void CaptureStepOptions(const TrainState& state, Snapshot* snapshot) {
   } else {
     snapshot->MarkNotApplicable(Item::CLIP, "gradients are not clipped");
   }
-  MarkNotApplicable({Item::ACCUM_COUNT, Item::ACCUM_GRADS},
-                    "every batch is a step", snapshot);
-  MarkNotApplicable({Item::EMA_WEIGHTS, Item::EMA_UPDATES, Item::EMA_CONFIG},
-                    "no average of the weights is kept", snapshot);
+}
+
+void CaptureEma(const TrainState& state, Snapshot* snapshot) {
+  if (state.ema == nullptr) {
+    MarkNotApplicable({Item::EMA_WEIGHTS, Item::EMA_UPDATES, Item::EMA_CONFIG},
+                      "no average of the weights is kept", snapshot);
+    return;
+  }
+  snapshot->ema = state.ema->state();
+  MarkSaved({Item::EMA_UPDATES, Item::EMA_CONFIG}, snapshot);
+  // Before the first update the average is the weights themselves.
+  if (state.ema->updates() == 0) {
+    snapshot->MarkEmpty(Item::EMA_WEIGHTS);
+    return;
+  }
+  for (const NamedTensor& t : state.ema->averages()) {
+    snapshot->ema_weights.push_back(ViewOf(t.name, t.tensor));
+  }
+  snapshot->MarkSaved(Item::EMA_WEIGHTS);
+}
+
+void CaptureStepInProgress(const TrainState& state, Snapshot* snapshot) {
+  snapshot->accumulation = state.accumulation;
+  snapshot->MarkSaved(Item::ACCUM_COUNT);
+  if (state.accumulation.count == 0) {
+    snapshot->MarkEmpty(Item::ACCUM_GRADS);
+    snapshot->MarkNotApplicable(Item::USER,
+                                "at a boundary there is nothing to add");
+    return;
+  }
+  for (const NamedTensor& t : state.model->Parameters()) {
+    if (!t.tensor.grad().defined()) continue;
+    snapshot->gradients.push_back(ViewOf(t.name, t.tensor.grad()));
+  }
+  snapshot->MarkSaved(Item::ACCUM_GRADS);
+  snapshot->user = {{kStepLoss, state.so_far.loss},
+                    {kStepSamples, state.so_far.samples}};
+  snapshot->MarkSaved(Item::USER);
 }
 
 }  // namespace
@@ -238,8 +277,9 @@ Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
   CaptureData(*state.sampler, run.augmentation, &snapshot);
   CaptureGenerators(state, &snapshot);
   CaptureStepOptions(state, &snapshot);
+  CaptureEma(state, &snapshot);
+  CaptureStepInProgress(state, &snapshot);
   CaptureProgress(state, &snapshot);
-  snapshot.MarkNotApplicable(Item::USER, "this trainer adds no values");
   snapshot.witness = WitnessOf(state);
   snapshot.MarkSaved(Item::WITNESS);
   return snapshot;

@@ -1,11 +1,14 @@
 // Restores: from a Snapshot to the trainer's live state, or a refusal by item.
 #include <ATen/core/Generator.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +21,7 @@
 #include "format/random/philox.h"
 #include "format/refusal.h"
 #include "format/vocabulary.h"
+#include "trainer/checkpoint/step_values.h"
 #include "trainer/checkpoint/ties.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
@@ -102,20 +106,15 @@ bool ComesFromV1(const Snapshot& snapshot) {
       [](const MigrationRecord& step) { return step.from_major == 1; });
 }
 
-// Version 1 counts them by the schedule's position alone. REQUIRES: a schedule.
-uint64_t AppliedSteps(const Snapshot& snapshot) {
-  return snapshot.counters.has_value() ? snapshot.counters->applied
-                                       : snapshot.schedule->position;
-}
-
 bool Omitted(const Snapshot& snapshot, Item item) {
   const ItemRecord* record = snapshot.Find(item);
   return record != nullptr && record->presence == Presence::PRESENCE_OMITTED;
 }
 
-bool Saved(const Snapshot& snapshot, Item item) {
-  const ItemRecord* record = snapshot.Find(item);
-  return record != nullptr && record->presence == Presence::PRESENCE_SAVED;
+// Version 1 counts them by the schedule's position alone. REQUIRES: a schedule.
+uint64_t AppliedSteps(const Snapshot& snapshot) {
+  return snapshot.counters.has_value() ? snapshot.counters->applied
+                                       : snapshot.schedule->position;
 }
 
 // Refuses, by name, whatever the file leaves out, but for what version 1 had no
@@ -150,11 +149,15 @@ absl::Status CheckPresence(const Snapshot& snapshot) {
   return absl::OkStatus();
 }
 
+// Tied parameters under each of their names.
+std::vector<NamedTensor> AllNames(const Model& model) {
+  std::vector<NamedTensor> names = model.Parameters();
+  for (NamedTensor& tied : model.TiedNames()) names.push_back(std::move(tied));
+  return names;
+}
+
 absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
-  std::vector<NamedTensor> parameters = model->Parameters();
-  for (NamedTensor& tied : model->TiedNames()) {
-    parameters.push_back(std::move(tied));
-  }
+  const std::vector<NamedTensor> parameters = AllNames(*model);
   if (auto s = LoadTensors("model.params", snapshot.parameters, parameters);
       !s.ok()) {
     return s;
@@ -163,9 +166,8 @@ absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
       !s.ok()) {
     return s;
   }
-  const Ties live = TiesOf(parameters);
-  if (Saved(snapshot, Item::MODEL_TIES) &&
-      live != TiesOf(snapshot.parameters)) {
+  if (!Omitted(snapshot, Item::MODEL_TIES) &&
+      TiesOf(parameters) != TiesOf(snapshot.parameters)) {
     return Mismatch("model.ties",
                     "the checkpoint's tensors that are one storage are not "
                     "those of the model");
@@ -215,14 +217,18 @@ absl::Status RestoreSchedule(const Snapshot& snapshot, const Schedule& schedule,
         absl::StrCat("expected at most the ", snapshot.step,
                      " attempted steps, found ", applied));
   }
+  // Between micro-steps the cursor is ahead of the boundary.
   const uint64_t expected =
-      schedule.PositionOf({applied, snapshot.step, state->sampler->cursor(),
-                           state->sampler->epoch()});
+      snapshot.micro_step() > 0
+          ? sched.position
+          : schedule.PositionOf({applied, snapshot.step,
+                                 state->sampler->cursor(),
+                                 state->sampler->epoch()});
   if (sched.position != expected) {
     return Mismatch(
         "sched.position",
-        absl::StrCat("expected ", expected, ", to which counters.applied, the ",
-                     "step and sampler.cursor come, found ", sched.position));
+        absl::StrCat("expected ", expected, ", which the counters come to, ",
+                     "found ", sched.position));
   }
   state->schedule_position = sched.position;
   state->schedule_state = sched.state;
@@ -301,11 +307,92 @@ void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
   state->skipped = snapshot.step - state->applied;
   state->evaluation = snapshot.evaluation.value_or(EvaluationState());
   state->best = snapshot.best;
+  if (snapshot.early_stop.has_value()) state->early_stop = snapshot.early_stop;
   // What clips is in the configuration of version 1.
   if (!Omitted(snapshot, Item::CLIP)) state->clip = snapshot.clip;
 }
 
+absl::Status RestoreEma(const Snapshot& snapshot, TrainState* state) {
+  if ((state->ema != nullptr) != snapshot.ema.has_value()) {
+    return Mismatch("ema.config",
+                    state->ema != nullptr
+                        ? "the run keeps an average of its weights and the "
+                          "checkpoint has none"
+                        : "the checkpoint has an average of the weights and "
+                          "the run keeps none");
+  }
+  if (state->ema == nullptr) return absl::OkStatus();
+  return AsMismatch(state->ema->Load(*snapshot.ema, snapshot.ema_weights));
+}
+
+absl::Status RestoreStepInProgress(const Snapshot& snapshot,
+                                   TrainState* state) {
+  if (!snapshot.accumulation.has_value()) return absl::OkStatus();
+  if (snapshot.accumulation->per_step != state->accumulation.per_step) {
+    return Mismatch("accum.count",
+                    absl::StrCat("expected ", state->accumulation.per_step,
+                                 " micro-steps a step, found ",
+                                 snapshot.accumulation->per_step));
+  }
+  state->accumulation = *snapshot.accumulation;
+  if (state->accumulation.count == 0) return absl::OkStatus();
+  std::vector<NamedTensor> gradients;
+  for (const NamedTensor& t : state->model->Parameters()) {
+    for (const Tensor& saved : snapshot.gradients) {
+      if (saved.name() != t.name) continue;
+      t.tensor.mutable_grad() = at::zeros_like(t.tensor);
+      gradients.push_back({t.name, t.tensor.grad()});
+    }
+  }
+  if (auto s = LoadTensors("accum.grads", snapshot.gradients, gradients);
+      !s.ok()) {
+    return s;
+  }
+  int found = 0;
+  for (const UserValue& value : snapshot.user) {
+    if (value.name == kStepLoss) {
+      if (const double* loss = std::get_if<double>(&value.value)) {
+        state->so_far.loss = *loss;
+        ++found;
+      }
+    } else if (value.name == kStepSamples) {
+      if (const uint64_t* samples = std::get_if<uint64_t>(&value.value)) {
+        state->so_far.samples = *samples;
+        ++found;
+      }
+    }
+  }
+  if (found == 2) return absl::OkStatus();
+  return MakeRefusal(
+      Refusal::MISSING_ITEM,
+      absl::StrCat("user: expected the values ", kStepLoss, " and ",
+                   kStepSamples, " of the step in progress"));
+}
+
 }  // namespace
+
+absl::Status RestoreWeights(const Snapshot& snapshot, TrainState* state) {
+  if (auto s = LoadTensors("model.params", snapshot.parameters,
+                           AllNames(*state->model));
+      !s.ok()) {
+    return s;
+  }
+  if (auto s = LoadTensors("model.buffers", snapshot.buffers,
+                           state->model->Buffers());
+      !s.ok()) {
+    return s;
+  }
+  // What follows the weights begins with them: masters, and the average.
+  const at::NoGradGuard no_grad;
+  const std::vector<NamedTensor> parameters = state->model->Parameters();
+  const std::vector<at::Tensor> stepped =
+      state->optimizer->StepTensors(parameters);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    stepped[i].detach().copy_(parameters[i].tensor.detach());
+  }
+  if (state->ema == nullptr) return absl::OkStatus();
+  return state->ema->Load(state->ema->state(), {});
+}
 
 std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
   std::vector<Item> items;
@@ -333,6 +420,8 @@ absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
   }
   if (auto s = RestoreSchedule(snapshot, schedule, state); !s.ok()) return s;
   RestoreProgress(snapshot, state);
+  if (auto s = RestoreEma(snapshot, state); !s.ok()) return s;
+  if (auto s = RestoreStepInProgress(snapshot, state); !s.ok()) return s;
   // Last: everything before may have drawn from them.
   if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
       !s.ok()) {

@@ -44,6 +44,10 @@ Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
 absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state);
 
+// Loads parameters and buffers alone, by name: the weights-only start of
+// another run. Errors: as RestoreState.
+absl::Status RestoreWeights(const Snapshot& snapshot, TrainState* state);
+
 // Items that the run has and `snapshot` does not because version 1, which wrote
 // it or what it was migrated from, does not record them.
 std::vector<Item> NotRecordedByV1(const Snapshot& snapshot);

@@ -91,6 +91,8 @@ void ResolvePrecision(v1::PrecisionConfig* precision) {
   REPRISE_DEFAULT(precision, init_scale, 65536);
   REPRISE_DEFAULT(precision, growth_interval, 200);
   REPRISE_DEFAULT(precision, min_scale, 0x1p-14);
+  REPRISE_DEFAULT(precision, deterministic, true);
+  REPRISE_DEFAULT(precision, allow_tf32, false);
 }
 
 void ResolveRun(bool gpt, v1::RunConfig* run) {
@@ -102,6 +104,20 @@ void ResolveRun(bool gpt, v1::RunConfig* run) {
   REPRISE_DEFAULT(run, keep_last, 3);
   REPRISE_DEFAULT(run, eval_every, gpt ? 100 : 468);
   REPRISE_DEFAULT(run, log_every, 50);
+  REPRISE_DEFAULT(run, max_seconds, 0);
+  REPRISE_DEFAULT(run, init_from, "");
+}
+
+void ResolveStepOptions(v1::TrainerConfig* config) {
+  REPRISE_DEFAULT(config->mutable_ema(), decay, 0);
+  REPRISE_DEFAULT(config->mutable_ema(), ramp, "ema-ramp-v1");
+  REPRISE_DEFAULT(config->mutable_accumulation(), steps, 1);
+  REPRISE_DEFAULT(config->mutable_save(), background, false);
+  REPRISE_DEFAULT(config->mutable_save(), when_busy, "wait");
+  REPRISE_DEFAULT(config->mutable_save(), at_micro, 0);
+  REPRISE_DEFAULT(config->mutable_best(), metric, "accuracy");
+  REPRISE_DEFAULT(config->mutable_best(), patience, 0);
+  REPRISE_DEFAULT(config->mutable_best(), min_delta, 0);
 }
 
 #undef REPRISE_DEFAULT
@@ -168,6 +184,7 @@ TrainerConfig Resolve(TrainerConfig config) {
   ResolvePrecision(config.mutable_precision());
   ResolveRun(gpt, config.mutable_run());
   ResolveSchedule(config.run(), config.mutable_schedule());
+  ResolveStepOptions(&config);
   return config;
 }
 

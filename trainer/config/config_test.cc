@@ -234,7 +234,7 @@ TEST(SetField, UnknownGroupNamesTheNearestAndAll) {
   EXPECT_EQ(ErrorOf(status),
             "configuration has no group \"optimiser\"; did you mean "
             "\"optimizer\"? Valid: model, data, optimizer, schedule, "
-            "precision, run");
+            "precision, run, ema, accumulation, save, best");
   EXPECT_FALSE(SetField(&config, "", "1").ok());
   EXPECT_FALSE(SetField(&config, "lr", "1").ok());
 }
@@ -366,6 +366,16 @@ TEST(Validate, RefusesEveryValueOutOfItsRangeByPath) {
       {"data.workers", "257"},
       {"data.prefetch", "0"},
       {"schedule.unit", "steps"},
+      {"run.max_seconds", "-1"},
+      {"ema.decay", "1"},
+      {"ema.ramp", "slow"},
+      {"accumulation.steps", "0"},
+      {"save.when_busy", "queue"},
+      {"save.at_micro", "1"},  // of one micro-step
+      {"best.metric", "recall"},
+      {"best.metric", "ema/loss"},  // without an average
+      {"best.patience", "9007199254740993"},
+      {"best.min_delta", "-1"},
       {"schedule.gamma", "0"},
       {"schedule.start_fraction", "1.5"},
       {"schedule.momentum_low", "0"},

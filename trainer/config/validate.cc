@@ -218,6 +218,33 @@ void CheckSchedule(const TrainerConfig& config, Problems* problems) {
                    "a number in [0, 1)", schedule.threshold());
 }
 
+void CheckStepOptions(const TrainerConfig& config, Problems* problems) {
+  problems->Expect(InZeroToOne(config.ema().decay()), "ema.decay",
+                   "a number in [0, 1) (0: no average)", config.ema().decay());
+  problems->ExpectOneOf("ema.ramp", config.ema().ramp(),
+                        {"ema-ramp-v1", "none"});
+  const uint32_t micro_steps = config.accumulation().steps();
+  problems->ExpectRange("accumulation.steps", micro_steps, 1, 65536);
+  problems->ExpectOneOf("save.when_busy", config.save().when_busy(),
+                        {"wait", "skip"});
+  problems->Expect(
+      config.save().at_micro() < micro_steps || config.save().at_micro() == 0,
+      "save.at_micro",
+      absl::StrCat("less than accumulation.steps (", micro_steps, "), or 0"),
+      absl::StrCat(config.save().at_micro()));
+  const std::string& metric = config.best().metric();
+  problems->ExpectOneOf("best.metric", metric,
+                        {"accuracy", "loss", "ema/accuracy", "ema/loss"});
+  problems->Expect(config.ema().decay() > 0 || metric.substr(0, 4) != "ema/",
+                   "best.metric", "one of the weights without ema.decay",
+                   absl::StrCat("\"", metric, "\""));
+  problems->ExpectRange("best.patience", config.best().patience(), 0,
+                        kMaxUnits);
+  problems->Expect(NotNegativeFinite(config.best().min_delta()),
+                   "best.min_delta", "a finite number >= 0",
+                   config.best().min_delta());
+}
+
 }  // namespace
 
 absl::Status Validate(const TrainerConfig& config) {
@@ -260,6 +287,9 @@ absl::Status Validate(const TrainerConfig& config) {
   problems.ExpectAtLeastOne("run.keep_last", run.keep_last());
   problems.ExpectAtLeastOne("run.eval_every", run.eval_every());
   problems.ExpectAtLeastOne("run.log_every", run.log_every());
+  problems.Expect(NotNegativeFinite(run.max_seconds()), "run.max_seconds",
+                  "a finite number >= 0 (0: no limit)", run.max_seconds());
+  CheckStepOptions(config, &problems);
   return problems.ToStatus();
 }
 

@@ -136,6 +136,13 @@ class Record:
                       head['kernel_probe'][0], rows)
 
 
+def copy_checkpoint(source, target):
+    """Copies a checkpoint folder, links followed and files made writable."""
+    shutil.copytree(source, target)
+    for name in os.listdir(target):
+        os.chmod(os.path.join(target, name), 0o644)
+
+
 def continue_from(checkpoint, run_dir, threads, capability, extra_environment=None):
     """Continues a copy of a checkpoint folder in the new folder run_dir.
 
@@ -143,7 +150,7 @@ def continue_from(checkpoint, run_dir, threads, capability, extra_environment=No
     that the run ends with.
     """
     os.makedirs(run_dir)
-    shutil.copytree(checkpoint, os.path.join(run_dir, os.path.basename(checkpoint)))
+    copy_checkpoint(checkpoint, os.path.join(run_dir, os.path.basename(checkpoint)))
     run_trainer(run_dir, ['--threads=%d' % threads, '--save_every=1000000'], capability,
                 extra_environment)
     end = os.path.join(run_dir, checkpoints(run_dir)[-1])

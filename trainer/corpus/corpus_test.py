@@ -12,16 +12,20 @@ import unittest
 
 import continuation as c
 
-RELEASED = 'spec/vectors/released/v1'
+RELEASED = 'spec/vectors/released'
+VERSIONS = ['v1', 'v2']
 # A copy of it, made at the start: the files here are symbolic links, which
 # readers of checkpoints refuse.
 CORPUS = os.path.join(os.environ.get('TEST_TMPDIR', '/tmp'), 'corpus')
-REFUSED = 'refused-optimizer-steps-disagree'
+REFUSED = 'v1/refused-optimizer-steps-disagree'
 
 
-def entries():
-    return sorted(name for name in os.listdir(CORPUS)
-                  if os.path.isdir(os.path.join(CORPUS, name)) and not name.startswith('refused-'))
+def entries(versions=VERSIONS):
+    """Names of entries with their version, e.g. v1/adamw-bf16-mid-epoch."""
+    return ['%s/%s' % (version, name) for version in versions
+            for name in sorted(os.listdir(os.path.join(CORPUS, version)))
+            if os.path.isdir(os.path.join(CORPUS, version, name)) and
+            not name.startswith('refused-')]
 
 
 def checkpoint_of(name):
@@ -38,7 +42,8 @@ class CorpusTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        shutil.copytree(RELEASED, CORPUS)
+        for version in VERSIONS:
+            shutil.copytree(os.path.join(RELEASED, version), os.path.join(CORPUS, version))
         cls.work = tempfile.mkdtemp(dir=os.environ.get('TEST_TMPDIR'))
         cls.runs = {}
 
@@ -51,14 +56,15 @@ class CorpusTest(unittest.TestCase):
         """Record and last checkpoint of a continuation with one thread, made once."""
         if (name, capability) not in self.runs:
             self.runs[name, capability] = c.continue_from(
-                checkpoint_of(name), os.path.join(self.work, name + '-' + capability), 1,
+                checkpoint_of(name), os.path.join(self.work, name.replace('/', '-') + '-' + capability), 1,
                 capability)
         return self.runs[name, capability]
 
     # Another order within the step gives other losses, rates or scales.
     # Rules: STEP-1
     def test_C37_every_released_checkpoint_goes_on_as_recorded(self):
-        self.assertGreaterEqual(len(entries()), 8)
+        self.assertGreaterEqual(len(entries(['v1'])), 8)
+        self.assertGreaterEqual(len(entries(['v2'])), 5)
         for name in entries():
             precision = c.describe(checkpoint_of(name))['environment.autocast_dtype']
             for capability in c.CAPABILITIES:
@@ -84,7 +90,7 @@ class CorpusTest(unittest.TestCase):
             self.assertEqual(c.differences(record, found, tolerance), [])
 
     def test_command_that_makes_the_migration_of_version_1_permanent_is_printed(self):
-        checkpoint = checkpoint_of('sgd-fp32-without-momentum')
+        checkpoint = checkpoint_of('v1/sgd-fp32-without-momentum')
         run_dir = os.path.join(self.work, 'told')
         shutil.copytree(checkpoint, os.path.join(run_dir, os.path.basename(checkpoint)))
         flags = ['--threads=1', '--save_every=1000000']
@@ -94,7 +100,7 @@ class CorpusTest(unittest.TestCase):
         self.assertNotIn(command, c.run_trainer(run_dir, flags, 'default'))
 
     def test_kernels_of_a_narrower_instruction_set_are_told_apart_and_go_on_alike(self):
-        name = 'adamw-fp16-after-overflow'
+        name = 'v1/adamw-fp16-after-overflow'
         found, _ = c.continue_from(checkpoint_of(name), os.path.join(self.work, 'narrow'), 1,
                                    'default', {'ONEDNN_MAX_CPU_ISA': 'SSE41'})
         self.expect_recorded(name, 'default', 'fp16', found)
@@ -108,20 +114,20 @@ class CorpusTest(unittest.TestCase):
             self.assertNotEqual(c.differences(a, b, c.LOSS_TOLERANCE[precision]), [], name)
 
     def test_one_changed_bit_of_any_column_is_seen(self):
-        record = record_of('adamw-fp16-mid-epoch', 'default', 1)
+        record = record_of('v1/adamw-fp16-mid-epoch', 'default', 1)
         for column in c.COLUMNS:
-            changed = record_of('adamw-fp16-mid-epoch', 'default', 1)
+            changed = record_of('v1/adamw-fp16-mid-epoch', 'default', 1)
             value = changed.rows[-1][column]
             changed.rows[-1][column] = value[:-1] + ('1' if value[-1] == '0' else '0')
             self.assertEqual(len(c.differences(record, changed)), 1, column)
             self.assertEqual(len(c.differences(record, changed, 0.02)), int(column in c.EXACT),
                              column)
-        changed = record_of('adamw-fp16-mid-epoch', 'default', 1)
+        changed = record_of('v1/adamw-fp16-mid-epoch', 'default', 1)
         changed.rows[-1]['loss'] = '40a00000'  # 5
         self.assertEqual(len(c.differences(record, changed, 0.02)), 1)
         changed.rows[-1]['loss'] = '7fc00000'  # not a number
         self.assertEqual(len(c.differences(record, changed, 0.02)), 1)
-        changed = record_of('adamw-fp16-mid-epoch', 'default', 1)
+        changed = record_of('v1/adamw-fp16-mid-epoch', 'default', 1)
         changed.rows.pop()
         self.assertEqual(len(c.differences(record, changed, 0.02)), 1)
 
@@ -136,13 +142,13 @@ class CorpusTest(unittest.TestCase):
         self.assertGreater(differ, 0, 'the probe told kernels apart that never differ')
 
     def test_checkpoints_are_where_their_names_say(self):
-        for name in entries():
+        for name in entries(['v1']):
             facts = c.describe(checkpoint_of(name))
             step = int(facts['step'])
             batch = int(facts['sampler.cursor']) // int(facts['config.data.batch_size'])
             per_epoch = (int(facts['config.data.train_limit']) //
                          int(facts['config.data.batch_size']))
-            kind, precision = name.split('-')[:2]
+            kind, precision = name.split('/')[1].split('-')[:2]
             with self.subTest(name):
                 self.assertEqual(facts['format.major'], '1')
                 self.assertEqual(batch, step)
@@ -157,6 +163,30 @@ class CorpusTest(unittest.TestCase):
                 if 'after-overflow' in name:
                     self.assertEqual(facts['scaler.growth_tracker'], '0')
                     self.assertLess(int(facts['schedule.position']), step)
+
+    def test_checkpoints_of_version_2_hold_what_version_1_has_no_place_for(self):
+        saved = {
+            'v2/adamw-fp16-averaged': ['ema.weights', 'ema.updates', 'best', 'early_stop'],
+            'v2/sgd-fp16-inside-a-step': ['accum.grads', 'accum.count', 'user'],
+            'v2/sgd-fp32-plateau': ['sched.state', 'clip'],
+            'v2/adam-bf16-masters': ['master', 'frozen.flags'],
+            'v2/adamw-fp32-text': ['model.ties'],
+            'v2/adamw-fp32-from-v1': ['data.fingerprint', 'witness'],
+        }
+        for name in entries(['v2']):
+            facts = c.describe(checkpoint_of(name))
+            kind, precision = name.split('/')[1].split('-')[:2]
+            with self.subTest(name):
+                self.assertEqual(facts['format.major'], '2')
+                self.assertEqual(facts['optimizer.kind'], kind)
+                self.assertEqual(facts['environment.autocast_dtype'], precision)
+                for item in saved.get(name, []):
+                    self.assertEqual(facts['presence.' + item], 'SAVED', item)
+                self.assertNotIn('OMITTED', [v for k, v in facts.items() if k.startswith('presence.')])
+                if 'nothing-applied' in name:
+                    self.assertEqual(facts['presence.optim.moments'], 'EMPTY')
+                    self.assertEqual(facts['presence.ema.weights'], 'EMPTY')
+        self.assertEqual(set(saved) - set(entries(['v2'])), set())
 
     def test_every_algorithm_id_is_in_the_file_and_has_a_specification_and_vectors(self):
         with open('spec/ALGORITHMS.md', encoding='utf-8') as file:
@@ -185,17 +215,17 @@ class CorpusTest(unittest.TestCase):
                 self.assertIn(algorithm, specified)
                 self.assertIn(algorithm + '.txt', vectors)
 
-        for name in entries():
+        for name in entries(['v1']):
             with self.subTest(name):
                 check(c.describe(checkpoint_of(name)))
         # And in what the trainer of today writes.
-        _, written = self.run_of('adamw-fp16-mid-epoch', 'default')
+        _, written = self.run_of('v1/adamw-fp16-mid-epoch', 'default')
         check(c.describe(written))
 
     def test_file_that_a_migration_must_refuse_is_readable_and_its_counters_disagree(self):
         steps = c.describe(checkpoint_of(REFUSED))['optimizer.steps'].split(',')
         self.assertEqual(len(steps), 2, steps)
-        for name in entries():
+        for name in entries(['v1']):
             steps = c.describe(checkpoint_of(name))['optimizer.steps'].split(',')
             self.assertEqual(len(steps), 1, name)
 

@@ -2,7 +2,7 @@
 
 For every entry that is not there yet: trains, picks the checkpoint that the
 entry is about, continues it with each number of threads and capability, and
-writes checkpoint and records below spec/vectors/released/v1, then the index.
+writes checkpoint and records below spec/vectors/released/vN, then the index.
 A file that is there is never written to. With --check DIR it writes everything
 below DIR instead, to look at.
 """
@@ -11,14 +11,13 @@ import argparse
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import continuation as c
 
-DISAGREE = 'trainer/corpus/disagreeing_steps'
-VERSION = 1  # format major, and folder
+VERSION = 2  # format major, and folder
+RELEASED = 'spec/vectors/released'
 INDEX = 'SHA256SUMS'
 END = 60
 EPOCH = 12  # steps: 200 samples in batches of 16, the rest dropped
@@ -55,37 +54,47 @@ def before_applied(rows):
     return 5
 
 
-# name, flags, which step
+def inside(step, micro):
+    """The name of the checkpoint inside a step."""
+    return lambda rows: 'step-%012d-micro-%04d' % (step, micro)
+
+
+EMA = ['--set=ema.decay=0.9', '--set=best.metric=ema/loss', '--set=best.patience=50',
+       '--set=run.eval_every=5']
+TEXT = ['--set=model.kind=gpt', '--set=model.hidden=8', '--set=model.layers=1',
+        '--set=model.heads=2', '--set=data.name=text', '--set=data.sequence_length=16',
+        '--set=data.augment=false', '--set=data.tail=span']
+
+# name, flags, which step. Version 1 is complete; these are version 2's.
 ENTRIES = [
-    ('adamw-fp16-mid-epoch', ADAMW + ['--precision=fp16', '--set=precision.init_scale=65536'],
-     at(EPOCH + 7)),
-    ('adamw-fp16-after-overflow', ADAMW + ['--precision=fp16', '--set=precision.init_scale=65536'],
-     after_overflow),
+    ('adamw-fp16-averaged',
+     ADAMW + EMA + ['--precision=fp16', '--set=precision.init_scale=65536'], after_overflow),
     ('adamw-fp16-nothing-applied',
-     ADAMW + ['--precision=fp16', '--set=precision.init_scale=1073741824'], before_applied),
-    ('adamw-fp32-epoch-boundary', ADAMW + ['--precision=fp32'], at(2 * EPOCH)),
-    ('adamw-bf16-mid-epoch', ADAMW + ['--precision=bf16'], at(EPOCH + 5)),
-    ('sgd-fp32-mid-epoch', SGD + ['--precision=fp32', '--set=optimizer.nesterov=true'],
-     at(2 * EPOCH + 7)),
-    ('sgd-fp16-epoch-boundary', SGD + ['--precision=fp16', '--set=precision.init_scale=16384'],
-     at(3 * EPOCH)),
-    ('sgd-bf16-mid-epoch', SGD + ['--precision=bf16', '--set=precision.scaler=true'],
-     at(3 * EPOCH + 4)),
-    ('sgd-fp32-without-momentum', SGD[:2] + ['--precision=fp32', '--set=optimizer.momentum=0'],
-     at(EPOCH + 2)),
-    ('adam-fp32-resumed', ADAM + ['--precision=fp32', '--set=data.augment=false'], at(EPOCH + 9)),
+     ADAMW + EMA + ['--precision=fp16', '--set=precision.init_scale=1073741824'],
+     before_applied),
+    ('sgd-fp16-inside-a-step',
+     SGD + ['--precision=fp16', '--set=precision.init_scale=16384',
+            '--set=accumulation.steps=3', '--set=save.at_micro=2'], inside(EPOCH + 5, 2)),
+    ('sgd-fp32-plateau',
+     SGD + ['--precision=fp32', '--set=schedule.form=plateau-v1', '--set=schedule.patience=0',
+            '--set=run.eval_every=3', '--set=optimizer.clip_norm=0',
+            '--set=optimizer.clip_value=0.05', '--set=data.tail=partial'], at(EPOCH + 6)),
+    ('adam-bf16-masters',
+     ADAM + ['--precision=bf16', '--set=model.dtype=bf16', '--set=model.frozen=^fc2'],
+     at(2 * EPOCH)),
+    ('adamw-fp32-text', ADAMW + TEXT + ['--precision=fp32', '--set=schedule.form=one-cycle-v1'],
+     at(EPOCH + 3)),
+    ('adamw-fp32-from-v1', ['--set=optimizer.lr=0.008'], at(30)),
 ]
-REFUSED = ('refused-optimizer-steps-disagree', 'adamw-fp32-epoch-boundary')
 
 
 def train(name, flags, run_dir):
-    if name.endswith('-resumed'):
-        # Stopped at step 10 and resumed with another learning rate: the file has a
-        # parent, attempt 2 and a changed field.
-        c.run_trainer(run_dir, COMMON + flags, 'default')
-        for checkpoint in c.checkpoints(run_dir)[10:]:
-            shutil.rmtree(os.path.join(run_dir, checkpoint))
-        c.run_trainer(run_dir, ['--set=optimizer.lr=0.008'], 'default')
+    if name.endswith('-from-v1'):
+        # Gone on from a checkpoint of version 1, with another learning rate.
+        source = os.path.join(RELEASED, 'v1', 'adamw-fp32-epoch-boundary')
+        checkpoint = c.checkpoints(source)[0]
+        c.copy_checkpoint(os.path.join(source, checkpoint), os.path.join(run_dir, checkpoint))
+        c.run_trainer(run_dir, flags, 'default')
     else:
         c.run_trainer(run_dir, COMMON + flags, 'default')
 
@@ -100,7 +109,9 @@ def make_entry(name, flags, choose, folder, work):
     run_dir = os.path.join(work, name)
     train(name, flags, run_dir)
     step = choose(c.read_steps(run_dir))
-    checkpoint = os.path.join(run_dir, 'step-%012d' % step)
+    if not isinstance(step, str):
+        step = 'step-%012d' % step
+    checkpoint = os.path.join(run_dir, step)
     major = c.describe(checkpoint)['format.major']
     if major != str(VERSION):
         raise RuntimeError('the trainer writes major %s: the corpus of major %d is complete' %
@@ -123,18 +134,18 @@ def make_entry(name, flags, choose, folder, work):
         if c.differences(first, other, tolerance=1.0):
             raise RuntimeError('%s: kernels disagree about more than rounding: %s' %
                                (name, c.differences(first, other, tolerance=1.0)))
-    print('%s: step %d, %d skipped after it, largest loss difference between kernels %.2g, '
+    print('%s: %s, %d skipped after it, largest loss difference between kernels %.2g, '
           '%d different probes' %
           (name, step, sum(row['skipped'] == '1' for row in first.rows),
            max(c.largest_loss_difference(first, other) for other in others),
            len({other.kernel_probe for other in others})))
 
-    shutil.copytree(checkpoint, os.path.join(folder, name, os.path.basename(checkpoint)))
+    c.copy_checkpoint(checkpoint, os.path.join(folder, name, os.path.basename(checkpoint)))
     for (capability, threads), record in records.items():
         path = os.path.join(folder, name, '%s-threads-%d%s' % (capability, threads,
                                                                c.RECORD_SUFFIX))
         with open(path, 'x', encoding='ascii') as file:
-            print('# The %d steps after step %d of %s. Released: never edited.' %
+            print('# The %d steps after %s of %s. Released: never edited.' %
                   (c.STEPS, step, name), file=file)
             for line in record.lines():
                 print(line, file=file)
@@ -178,12 +189,6 @@ def main():
                 print('%s: released already, left alone' % name)
                 continue
             make_entry(name, flags, choose, folder, work)
-        name, source = REFUSED
-        if not os.path.exists(os.path.join(folder, name)):
-            checkpoint = c.checkpoints(os.path.join(folder, source))[0]
-            target = os.path.join(folder, name, checkpoint)
-            shutil.copytree(os.path.join(folder, source, checkpoint), target)
-            subprocess.run([DISAGREE, target], check=True)
     write_index(folder)
 
 

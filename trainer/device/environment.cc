@@ -46,18 +46,18 @@ void KeepFreedMemory() {
 
 }  // namespace
 
-void SetUpLibTorch(int threads) {
+void SetUpLibTorch(int threads, bool deterministic, bool allow_tf32) {
   KeepFreedMemory();
   at::set_num_interop_threads(1);
   at::set_num_threads(threads);
   at::Context& context = at::globalContext();
-  context.setDeterministicAlgorithms(true, /*warn_only=*/true);
+  context.setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
   // Results never read memory that was not written; filling it costs time.
   context.setDeterministicFillUninitializedMemory(false);
-  context.setDeterministicCuDNN(true);
+  context.setDeterministicCuDNN(deterministic);
   context.setBenchmarkCuDNN(false);
-  context.setAllowTF32CuBLAS(false);
-  context.setAllowTF32CuDNN(false);
+  context.setAllowTF32CuBLAS(allow_tf32);
+  context.setAllowTF32CuDNN(allow_tf32);
 }
 
 EnvironmentState DescribeEnvironment(at::Device device, at::ScalarType dtype) {

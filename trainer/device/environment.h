@@ -12,10 +12,11 @@
 namespace reprise {
 
 // Makes results repeatable: one inter-operator thread, `threads` (>= 1)
-// intra-operator threads, deterministic kernels, no TF32; and lets the process
-// keep memory that it freed, up to 2 GiB. Call it once, before the first
-// computation.
-void SetUpLibTorch(int threads);
+// intra-operator threads; deterministic kernels and TF32 as asked; and lets the
+// process keep memory that it freed, up to 2 GiB. Call it once, before the
+// first computation.
+void SetUpLibTorch(int threads, bool deterministic = true,
+                   bool allow_tf32 = false);
 
 // The environment as it is now, kernel probe included. `dtype` is what autocast
 // computes in.

@@ -164,8 +164,19 @@ EvaluationEvent ScanEvaluation(Scanner* in) {
   event.accuracy = in->Double();
   in->Expect(",\"samples\":");
   event.samples = in->Count();
+  if (in->Take(",\"ema_loss\":")) event.ema_loss = in->Double();
+  if (in->Take(",\"ema_accuracy\":")) event.ema_accuracy = in->Double();
+  if (in->Take(",\"best\":")) event.best = in->Double();
+  if (in->Take(",\"bad_count\":")) event.bad_count = in->Count();
   in->Expect("}");
   return event;
+}
+
+// `,"key":` and the value, where there is one.
+std::string OptionalField(absl::string_view key,
+                          const std::optional<double>& value) {
+  if (!value.has_value()) return "";
+  return absl::StrCat(",\"", key, "\":", JsonDouble(*value));
 }
 
 }  // namespace
@@ -189,7 +200,14 @@ std::string FormatEvent(const EvaluationEvent& event) {
   return absl::StrCat(kEvalStart, event.attempt, kStep, event.step,
                       ",\"loss\":", JsonDouble(event.loss),
                       ",\"accuracy\":", JsonDouble(event.accuracy),
-                      ",\"samples\":", event.samples, "}");
+                      ",\"samples\":", event.samples,
+                      OptionalField("ema_loss", event.ema_loss),
+                      OptionalField("ema_accuracy", event.ema_accuracy),
+                      OptionalField("best", event.best),
+                      event.bad_count.has_value()
+                          ? absl::StrCat(",\"bad_count\":", *event.bad_count)
+                          : "",
+                      "}");
 }
 
 absl::StatusOr<MetricsEvent> ParseEvent(absl::string_view line) {

@@ -4,9 +4,11 @@
 //    "ids":"5d6b1c0de2b1a3f4","loss":{"v":2.5,"bits":"40200000"},
 //    "lr":[{...}],"scale":{...},"skipped":false,"applied":1,"grad_norm":{...}}
 //   {"type":"eval","attempt":1,"step":468,"loss":{...},"accuracy":{...},
-//    "samples":10000}
+//    "samples":10000,"ema_loss":{...},"ema_accuracy":{...},"best":{...},
+//    "bad_count":0}
 //
-// (Broken here; on disk each is one line.) Floats are as number.h says: loss,
+// (Broken here; on disk each is one line. The last four are there where the run
+// has them.) Floats are as number.h says: loss,
 // scale and grad_norm of a step have 32 bits, everything else 64. Keys may be
 // added at the end; none is removed or changes its meaning.
 #ifndef REPRISE_TRAINER_METRICS_EVENT_H_
@@ -45,6 +47,12 @@ struct EvaluationEvent {
   double loss = 0;       // mean over the samples
   double accuracy = 0;   // fraction in [0, 1]
   uint64_t samples = 0;  // evaluated
+  // Of the averaged weights, where an average is kept.
+  std::optional<double> ema_loss, ema_accuracy;
+  // After this evaluation: the best value so far; evaluations in a row without
+  // improvement, where the run may stop early.
+  std::optional<double> best;
+  std::optional<uint64_t> bad_count;
 };
 
 using MetricsEvent = std::variant<StepEvent, EvaluationEvent>;

@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "conformance/protocol/event_log.h"
 #include "conformance/protocol/messages.h"
 #include "format/refusal.h"
+#include "trainer/config/config.h"
 #include "trainer/session.h"
 #include "trainer/testee/holding_file_system.h"
 #include "trainer/testee/testee_observer.h"
@@ -27,17 +29,8 @@ namespace v1 = conformance::v1;
 
 // Items that no run of this trainer has.
 const auto& kLacking = *new std::map<Item, const char*>{
-    {Item::MODEL_TIES, "no model shares a tensor yet"},
-    {Item::MASTER, "parameters are kept in fp32"},
-    {Item::SCHED_STATE, "no schedule looks at evaluations yet"},
     {Item::RNG_CUDA, "the bed is on the CPU"},
-    {Item::ACCUM_COUNT, "no accumulation yet"},
-    {Item::ACCUM_GRADS, "no accumulation yet"},
-    {Item::EMA_WEIGHTS, "no average of weights in the loop yet"},
-    {Item::EMA_UPDATES, "no average of weights in the loop yet"},
-    {Item::EMA_CONFIG, "no average of weights in the loop yet"},
-    {Item::EARLY_STOP, "no early stop yet"},
-    {Item::USER, "the trainer adds no values"},
+    {Item::USER, "nothing that training reads"},
 };
 
 // Not state that training reads.
@@ -49,11 +42,14 @@ conformance::Description Describe() {
   d.set_protocol(std::string(conformance::kProtocolVersion));
   d.set_name("reprise reference trainer");
   d.set_version(kTrainerVersion);
-  for (const char* workload : {"mlp", "convnet", "resnet18"}) {
+  for (const char* workload :
+       {"mlp", "convnet", "resnet18", "plateau", "gpt", "half", "frozen"}) {
     d.add_workloads(workload);
   }
   for (const char* feature :
-       {"inject_overflow", "scaler", "precision", "moves"}) {
+       {"inject_overflow", "accumulation", "save_at_micro", "scaler", "ema",
+        "plateau", "early_stop", "frozen", "half_parameters", "precision",
+        "background_save", "moves"}) {
     d.add_features(feature);
   }
   d.set_determinism(v1::EXACT);
@@ -105,7 +101,45 @@ ExplicitFields Bed(const conformance::RunRequest& request) {
       {"run.steps", "60"},
       {"run.save_every", "10"},
       {"schedule.warmup", "5"},
+      {"ema.decay", "0.9"},
+      {"best.metric", "loss"},
+      {"best.patience", "1000"},
   };
+  if (workload == "plateau") {
+    // A rate that evaluations decide: small steps without a warm-up, so that
+    // they soon stop helping.
+    given["model.kind"] = "mlp";
+    given["schedule.form"] = "plateau-v1";
+    given["schedule.patience"] = "0";
+    given["schedule.threshold"] = "0.05";
+    given["schedule.warmup"] = "0";
+    given["run.eval_every"] = "5";
+  }
+  if (workload == "gpt") {
+    // Two names of one tensor, and text.
+    for (const auto& [name, value] :
+         ExplicitFields{{"model.layers", "2"},
+                        {"model.heads", "2"},
+                        {"model.hidden", "16"},
+                        {"data.name", "text"},
+                        {"data.sequence_length", "16"},
+                        {"data.augment", "false"},
+                        {"data.tail", "span"}}) {
+      given[name] = value;
+    }
+  }
+  if (workload == "half") {
+    // Masters: the matrices are kept in bf16.
+    given["model.kind"] = "mlp";
+    given["model.dtype"] = "bf16";
+    given["precision.mode"] = "bf16";
+  }
+  if (workload == "frozen") {
+    given["model.kind"] = "mlp";
+    given["model.frozen"] = "^fc2";
+    given["optimizer.kind"] = "sgd";
+    given["optimizer.lr"] = "0.05";
+  }
   if (workload == "resnet18") {
     given["data.synthetic_size"] = "32";
     given["data.train_limit"] = "40";
@@ -120,8 +154,18 @@ ExplicitFields Bed(const conformance::RunRequest& request) {
   if (!request.precision().empty()) {
     given["precision.mode"] = request.precision();
   }
+  if (request.has_accumulation() && request.accumulation() > 0) {
+    given["accumulation.steps"] = absl::StrCat(request.accumulation());
+    // An epoch has as many steps as without, and as many saves.
+    uint64_t samples = 0;
+    if (absl::SimpleAtoi(given["data.train_limit"], &samples)) {
+      given["data.train_limit"] =
+          absl::StrCat(samples * request.accumulation());
+    }
+  }
   for (const v1::Setting& setting : request.settings()) {
-    given[setting.name()] = setting.value();
+    given[setting.name() == "save_at_micro" ? "save.at_micro"
+                                            : setting.name()] = setting.value();
   }
   return given;
 }
@@ -138,21 +182,34 @@ int Run(const std::string& file) {
   if (auto s = conformance::CheckRequest(Describe(), *request); !s.ok()) {
     return Fail(ExitCodeFor(s), s);
   }
+  const ExplicitFields bed = Bed(*request);
+  TrainerConfig known = Defaults();
+  for (const auto& [name, value] : bed) {
+    const absl::Status s = SetField(&known, name, value);
+    // A field that this trainer does not have is another thing than a value
+    // that it cannot take.
+    if (!s.ok()) {
+      return Fail(absl::StrContains(s.message(), "configuration has no")
+                      ? ExitCode::EXIT_UNSUPPORTED
+                      : ExitCode::EXIT_BAD_REQUEST,
+                  s);
+    }
+  }
   auto events = conformance::EventWriter::Open(request->events());
   if (!events.ok()) return Fail(ExitCode::EXIT_BAD_REQUEST, events.status());
 
   CommandLine line;
   line.run_dir = request->run_folder();
-  line.given = Bed(*request);
-  SessionHooks hooks;
+  line.given = bed;
   if (request->resume() == v1::RunRequest::NEVER) {
-    hooks.resume = SessionHooks::Resume::kNever;
+    line.resume = "never";
   } else if (request->resume() == v1::RunRequest::REQUIRED) {
-    hooks.resume = SessionHooks::Resume::kRequired;
+    line.resume = "required";
   }
+  SessionHooks hooks;
   TesteeObserver observer(*request, *std::move(events));
   HoldingFileSystem files(FileSystem::Real(), [&observer](v1::Point point) {
-    observer.Reached(point);
+    observer.ReachedInStore(point);
   });
   hooks.observer = &observer;
   hooks.file_system = &files;

@@ -61,6 +61,7 @@ TesteeObserver::TesteeObserver(conformance::RunRequest request,
     : request_(std::move(request)), events_(std::move(events)) {}
 
 void TesteeObserver::Write(const conformance::Event& event) {
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
   const absl::Status status = events_->Write(event);
   if (status.ok()) return;
   std::fprintf(stderr, "testee: %s\n", std::string(status.message()).c_str());
@@ -72,6 +73,9 @@ void TesteeObserver::WriteState(v1::StateEvent::Moment moment,
   conformance::Event event;
   event.mutable_state()->set_moment(moment);
   event.mutable_state()->set_step(state.step);
+  if (state.micro_step() > 0) {
+    event.mutable_state()->set_micro(state.micro_step());
+  }
   for (v1::ItemDigest& digest : DigestItems(state)) {
     *event.mutable_state()->add_digests() = std::move(digest);
   }
@@ -85,6 +89,7 @@ void TesteeObserver::OnStart(const Snapshot& state,
   start->set_run_id(state.run_id);
   start->set_attempt(state.attempt);
   start->set_resumed_step(state.step);
+  if (state.micro_step() > 0) start->set_resumed_micro(state.micro_step());
   start->set_planned_steps(request_.steps());
   if (from != nullptr) {
     newest_ = absl::BytesToHexString(from->manifest_digest);
@@ -92,13 +97,16 @@ void TesteeObserver::OnStart(const Snapshot& state,
   }
   Write(event);
   if (from != nullptr) WriteState(v1::StateEvent::AFTER_LOAD, state);
-  // Nothing runs between the end of the restore and the first step.
+}
+
+void TesteeObserver::OnFirstForward(const Snapshot& state) {
   WriteState(v1::StateEvent::BEFORE_FORWARD, state);
 }
 
 void TesteeObserver::At(StepPoint point, uint64_t step, TrainState* state) {
   step_ = step;
   if (point == StepPoint::kBeforeDraw) {
+    // Of the last micro-step, which a resumed process sees too.
     extra_.Clear();
     extra_.add_rng(absl::StrCat("cpu=", DigestGenerator(state->cpu_generator)));
     RememberParameters(*state);
@@ -107,12 +115,14 @@ void TesteeObserver::At(StepPoint point, uint64_t step, TrainState* state) {
   } else if (point == StepPoint::kAfterUpdate) {
     MeasureUpdate(*state);
   }
-  Reached(ToPoint(point));
+  Reached(ToPoint(point), {step, state->accumulation.count});
 }
 
 void TesteeObserver::InjectOverflow(TrainState* state) const {
   const auto& steps = request_.inject_overflow();
   if (std::find(steps.begin(), steps.end(), step_) == steps.end()) return;
+  // After the last backward, before unscaling.
+  if (state->accumulation.count + 1 < state->accumulation.per_step) return;
   const at::NoGradGuard no_grad;
   for (const NamedTensor& p : state->model->Parameters()) {
     if (!p.tensor.grad().defined()) continue;
@@ -167,23 +177,30 @@ void TesteeObserver::OnEvaluation(const EvaluationEvent& e) {
   evaluation->set_step(e.step);
   *evaluation->mutable_loss() = NumberOf(e.loss);
   *evaluation->mutable_metric() = NumberOf(e.accuracy);
+  if (e.ema_loss.has_value()) {
+    *evaluation->mutable_ema_loss() = NumberOf(*e.ema_loss);
+  }
+  if (e.best.has_value()) *evaluation->mutable_best() = NumberOf(*e.best);
+  if (e.bad_count.has_value()) evaluation->set_bad_count(*e.bad_count);
   Write(event);
 }
 
 void TesteeObserver::OnSaveBegin(const Snapshot& state) {
-  step_ = state.step;
+  saving_ = {state.step, state.micro_step()};
   WriteState(v1::StateEvent::AT_SAVE, state);
   conformance::Event event;
   event.mutable_save()->set_phase(v1::SaveEvent::BEGUN);
   event.mutable_save()->set_step(state.step);
+  if (saving_.micro > 0) event.mutable_save()->set_micro(saving_.micro);
   Write(event);
 }
 
-void TesteeObserver::OnSaveEnd(const Snapshot& state,
+void TesteeObserver::OnSaveEnd(uint64_t step, uint32_t micro,
                                const absl::StatusOr<std::string>& digest) {
   conformance::Event event;
   v1::SaveEvent* save = event.mutable_save();
-  save->set_step(state.step);
+  save->set_step(step);
+  if (micro > 0) save->set_micro(micro);
   if (digest.ok()) {
     newest_ = absl::BytesToHexString(*digest);
     save->set_phase(v1::SaveEvent::COMMITTED);
@@ -203,12 +220,20 @@ void TesteeObserver::OnEnd(uint64_t attempted, bool finished) {
   Write(event);
 }
 
-void TesteeObserver::Reached(v1::Point point) {
+void TesteeObserver::ReachedInStore(v1::Point point) {
+  Reached(point, saving_);
+}
+
+void TesteeObserver::Reached(v1::Point point, const Place& place) {
   for (const v1::HoldAt& hold : request_.hold_at()) {
     if (hold.point() != point) continue;
-    if (hold.has_step() && hold.step() != step_) continue;
+    const bool anywhere = point == v1::LOAD;
+    if (hold.has_step() && hold.step() != place.step && !anywhere) continue;
+    if (hold.has_micro() && hold.micro() != place.micro && !anywhere) continue;
+    const std::lock_guard<std::recursive_mutex> lock(mutex_);
     conformance::Event event;
-    event.mutable_held()->set_step(step_);
+    event.mutable_held()->set_step(place.step);
+    if (hold.has_micro()) event.mutable_held()->set_micro(place.micro);
     event.mutable_held()->set_point(point);
     Write(event);
     // A held process waits to be killed; a signal does not wake it.

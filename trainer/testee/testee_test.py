@@ -45,7 +45,8 @@ class Testee(unittest.TestCase):
         return self.events(events)
 
     def hold_and_kill(self, run, step, point, **more):
-        command, events = self.request(run, hold_at=[{"step": step, "point": point}], **more)
+        more.setdefault("hold_at", [{"step": step, "point": point}])
+        command, events = self.request(run, **more)
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None:
@@ -76,6 +77,42 @@ class Testee(unittest.TestCase):
                     for number, values in self.steps(events).items():
                         self.assertEqual(values, reference[number], f"{point}, step {number}")
                 self.assertTrue(second[-1]["end"]["finished"])
+
+    def test_a_kill_between_micro_steps_and_in_a_save_there_leaves_the_run_unchanged(self):
+        more = {"accumulation": 4,
+                "settings": [{"name": "run.keep_last", "value": "3"}, {"name": "save_at_micro", "value": "2"},
+                             {"name": "data.batch_size", "value": "3"}]}
+        reference = self.steps(self.run_to_the_end("reference", **more))
+        self.assertEqual(len(reference), 40)
+        for point, step, micro, resumed in [("P2", 23, 2, (20, 0)), ("P0", 20, 3, (19, 2)), ("S3", 19, 2, (10, 0)),
+                                            ("S6", 19, 2, (19, 2)), ("P3", 30, None, (29, 2))]:
+            with self.subTest(f"{point} of step {step}, micro-step {micro}"):
+                run = f"{point}-{step}-{micro}"
+                hold = {"step": step, "point": point}
+                if micro is not None:
+                    hold["micro"] = micro
+                self.hold_and_kill(run, step, point, hold_at=[hold], **more)
+                second = self.run_to_the_end(run, resume="REQUIRED", **more)
+                start = second[0]["start"]
+                self.assertEqual((int(start["resumed_step"]), int(start.get("resumed_micro", 0))), resumed)
+                for number, values in self.steps(second).items():
+                    self.assertEqual(values, reference[number], f"{run}, step {number}")
+
+    def test_what_is_saved_behind_training_is_the_state_of_its_step(self):
+        behind = {"settings": [{"name": "run.keep_last", "value": "3"}, {"name": "save.background", "value": "true"}]}
+        reference = self.steps(self.run_to_the_end("reference"))
+        for point, step in [("S2", 20), ("S4", 20), ("P1", 24)]:
+            with self.subTest(point):
+                self.hold_and_kill(point, step, point, **behind)
+                for number, values in self.steps(self.run_to_the_end(point, **behind)).items():
+                    self.assertEqual(values, reference[number], f"{point}, step {number}")
+
+    def test_averaged_weights_are_evaluated_and_the_best_is_told(self):
+        evaluations = [e["evaluation"] for e in self.run_to_the_end("run") if "evaluation" in e]
+        self.assertEqual(len(evaluations), 2)
+        for evaluation in evaluations:
+            self.assertNotEqual(evaluation["loss"]["bits"], evaluation["ema_loss"]["bits"])
+            self.assertLessEqual(evaluation["best"]["v"], evaluation["loss"]["v"])
 
     def test_held_inside_a_load_and_killed_it_goes_on(self):
         reference = self.steps(self.run_to_the_end("reference"))
@@ -114,7 +151,9 @@ class Testee(unittest.TestCase):
 
     def test_what_it_cannot_do_it_says_by_exit_code(self):
         for expected, request in [(10, {"workload": "gpt5"}), (10, {"required_features": ["telepathy"]}),
-                                  (10, {"accumulation": 4}), (2, {"resume": "REQUIRED"}),
+                                  (10, {"settings": [{"name": "model.telepathy", "value": "1"}]}),
+                                  (2, {"settings": [{"name": "run.steps", "value": "many"}]}),
+                                  (2, {"resume": "REQUIRED"}),
                                   (0, {"an_unknown_field": 1})]:
             command, _ = self.request(f"empty-{expected}-{len(request)}-{self.attempts}", **request)
             result = subprocess.run(command, capture_output=True, text=True)

@@ -90,7 +90,8 @@ TEST(Adverse, C29_NoSpaceForTheFirstCheckpointLeavesNoCheckpoint) {
   const TrainerResult result =
       RunTrainer(SmallRunFlags(folder), MaxFileBytes(kTooSmallForACheckpoint));
   EXPECT_EQ(result.exit, TrainerExit::WithCode(14)) << result.output;
-  EXPECT_THAT(Entries(folder), ElementsAre("lock", "metrics.jsonl"));
+  EXPECT_THAT(Entries(folder),
+              ElementsAre("lock", "loss.svg", "metrics.jsonl"));
   EXPECT_THAT(TrainToTheEnd(folder), Not(HasSubstr("Restored from")));
 }
 

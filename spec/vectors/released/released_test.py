@@ -9,6 +9,7 @@ import unittest
 import released
 
 FOLDER = 'spec/vectors/released'
+VERSIONS = ['v1', 'v2']
 
 
 class ReleasedTest(unittest.TestCase):
@@ -29,13 +30,15 @@ class ReleasedTest(unittest.TestCase):
                       for name in names if name != released.INDEX)
 
     def test_released_files_are_what_they_were(self):
-        self.assertEqual(released.problems(os.path.join(FOLDER, 'v1')), [])
+        for version in VERSIONS:
+            self.assertEqual(released.problems(os.path.join(FOLDER, version)), [])
 
     def test_readme_tells_of_every_entry_and_of_no_other(self):
         with open(os.path.join(FOLDER, 'README.md'), encoding='utf-8') as file:
             told = re.findall(r'^\| `([a-z0-9-]+)` \|', file.read(), re.MULTILINE)
-        there = [name for name in os.listdir(os.path.join(FOLDER, 'v1'))
-                 if os.path.isdir(os.path.join(FOLDER, 'v1', name))]
+        there = [name for version in VERSIONS
+                 for name in os.listdir(os.path.join(FOLDER, version))
+                 if os.path.isdir(os.path.join(FOLDER, version, name))]
         self.assertEqual(sorted(told), sorted(there))
 
     def test_one_changed_bit_of_any_file_is_seen(self):

@@ -1,0 +1,94 @@
+#include "trainer/resume_choice.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "format/refusal.h"
+#include "format/run_layout.h"
+#include "trainer/checkpoint/not_finite.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool LiesIn(const std::string& checkpoint, const std::string& folder) {
+  std::error_code error;
+  return fs::equivalent(fs::path(checkpoint).parent_path(), folder, error);
+}
+
+absl::StatusOr<ResumeChoice> Newest(const std::string& resume,
+                                    CheckpointStore* store) {
+  auto newest = store->NewestVerified();
+  if (!newest.ok()) return newest.status();
+  ResumeChoice choice;
+  for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
+    choice.notices.push_back(
+        absl::StrCat("Passed over ", entry.name, ": ", entry.reason.message()));
+  }
+  choice.from = std::move(newest->checkpoint);
+  if (resume == "required" && !choice.from.has_value()) {
+    return MakeRefusal(Refusal::ABSENT,
+                       absl::StrCat(store->run_folder(),
+                                    ": expected a checkpoint to resume from, "
+                                    "found none"));
+  }
+  if (resume == "never" && choice.from.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(store->run_folder(), ": expected no run there, found ",
+                     choice.from->path));
+  }
+  return choice;
+}
+
+absl::StatusOr<ResumeChoice> Named(const std::string& path,
+                                   CheckpointStore* store,
+                                   FileSystem* file_system) {
+  auto read = ReadCheckpoint(path, file_system);
+  if (!read.ok()) return read.status();
+  ResumeChoice choice;
+  choice.from = *std::move(read);
+  choice.in_run_folder = LiesIn(path, store->run_folder());
+  if (choice.in_run_folder) return choice;
+  auto there = store->List();
+  if (!there.ok()) return there.status();
+  if (!there->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--resume=", path,
+                     ": expected a run folder without checkpoints, found ",
+                     there->size(), " in ", store->run_folder(),
+                     "; name another --run_dir, or one of its own steps"));
+  }
+  return choice;
+}
+
+}  // namespace
+
+absl::StatusOr<ResumeChoice> ChooseCheckpoint(const std::string& resume,
+                                              CheckpointStore* store,
+                                              FileSystem* file_system) {
+  uint64_t step = 0;
+  absl::StatusOr<ResumeChoice> choice =
+      resume == "newest" || resume == "required" || resume == "never"
+          ? Newest(resume, store)
+      : absl::SimpleAtoi(resume, &step)
+          ? Named(absl::StrCat(store->run_folder(), "/", CheckpointName(step)),
+                  store, file_system)
+          : Named(resume, store, file_system);
+  if (!choice.ok() || !choice->from.has_value()) return choice;
+  const std::string not_finite = NotFinite(choice->from->snapshot);
+  if (!not_finite.empty()) {
+    return MakeRefusal(
+        Refusal::INVALID_VALUE,
+        absl::StrCat(choice->from->path, ": run: its state is not finite (",
+                     not_finite,
+                     "); go on from an earlier one with --resume=STEP"));
+  }
+  return choice;
+}
+
+}  // namespace reprise
