@@ -3,11 +3,19 @@
 //   bazel run //format:checkpoint_benchmark -- FOLDER [MIB] [ROUNDS] [THREADS]
 //
 // Everything that is compared alternates within one run, on one file system,
-// and the medians' ratio is printed with the spread. FOLDER should be on the
-// disk that is of interest.
+// and the medians' ratio is printed with the spread: the disk of a shared
+// machine is another one a second later. (That is why this is no Google
+// Benchmark program: it repeats one thing and then the next, or shuffles them,
+// and has no ratio of pairs.) FOLDER should be on the disk that is of interest.
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -24,6 +32,7 @@
 #include "format/testing/full_snapshot.h"
 #include "format/v2/codec.h"
 #include "format/v2/save.h"
+#include "format/v2/shard_writer.h"
 
 namespace reprise {
 namespace {
@@ -56,6 +65,41 @@ void InThreads(int threads, const std::function<void(int)>& work) {
   for (std::thread& worker : workers) worker.join();
 }
 
+// Highest resident memory of this process so far.
+uint64_t PeakBytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  uint64_t kilobytes = 0;
+  while (status >> word) {
+    if (word == "VmHWM:") status >> kilobytes;
+  }
+  return kilobytes << 10;
+}
+
+int Load(const std::string& path, int threads, double tensor_bytes) {
+  const uint64_t before = PeakBytes();
+  auto loaded = ReadCheckpoint(path, FileSystem::Real(), threads);
+  OrExit(loaded.status());
+  std::cout << absl::StrFormat(
+      "load: peak memory %.3f of the tensors' bytes, %.1f MiB before it\n",
+      static_cast<double>(PeakBytes() - before) / tensor_bytes,
+      static_cast<double>(before) / (1 << 20));
+  return 0;
+}
+
+// Of this thread: on a busy machine the wall clock tells about the others.
+double CpuSeconds(const std::function<void()>& work) {
+  auto now = [] {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) +
+           static_cast<double>(time.tv_nsec) / 1e9;
+  };
+  const double begin = now();
+  work();
+  return now() - begin;
+}
+
 class Benchmark {
  public:
   explicit Benchmark(Settings settings)
@@ -86,22 +130,34 @@ class Benchmark {
       if (plain_first) Time("plain read", [&] { PlainRead(); });
       Time("load", [&] { Load(); });
       if (!plain_first) Time("plain read", [&] { PlainRead(); });
-      Time("digest", [&] {
-        RootDigest(bytes_.size(), ChunkDigests(bytes_, settings_.threads));
-      });
+      for (bool digests : {plain_first, !plain_first}) {
+        Time(digests ? "shards" : "undigested",
+             [&] { WriteShardsOnly(digests); });
+        OrExit(RemoveRecursively(files_, Path("shards")));
+      }
+      for (bool copy : {plain_first, !plain_first}) {
+        if (copy) {
+          Time("bare copy", [&] { BareCopy(); });
+        } else {
+          SaveBehind();
+        }
+      }
       OrExit(RemoveRecursively(files_, Path("plain")));
       OrExit(RemoveRecursively(files_, Path("run")));
     }
+    behind_ = nullptr;
+    OrExit(RemoveRecursively(files_, Path("behind")));
     Report();
-    OpenManyTensors();
+    for (int tensors : {10'000, 100'000}) OpenManyTensors(tensors);
+    LoadInAFreshProcess();
   }
 
  private:
-  // A manifest of 100,000 small tensors, decoded and checked.
-  static void OpenManyTensors() {
+  // A manifest of many small tensors, decoded and checked.
+  static void OpenManyTensors(int tensors) {
     Snapshot snapshot = SmallestSnapshotV2();
     const std::string bytes(4, 'x');
-    for (int i = 0; i < 100'000; ++i) {
+    for (int i = 0; i < tensors; ++i) {
       const auto owner = std::make_shared<std::string>(bytes);
       snapshot.parameters.push_back(
           Tensor::Shared(absl::StrCat("layers.", i, ".weight"), DType::kF32,
@@ -112,11 +168,83 @@ class Benchmark {
     for (TableEntry& entry : plan->draft.tensors) entry.root.assign(16, 'r');
     auto encoded = EncodeV2(plan->draft, plan->shards);
     OrExit(encoded.status());
-    const double seconds =
-        Seconds([&] { OrExit(DecodeV2(encoded->manifest).status()); });
+    std::vector<double> times;
+    for (int i = 0; i < 5; ++i) {
+      times.push_back(
+          CpuSeconds([&] { OrExit(DecodeV2(encoded->manifest).status()); }));
+    }
+    std::sort(times.begin(), times.end());
     std::cout << absl::StrFormat(
-        "100,000 tensors: manifest of %.1f MB opens in %.0f ms\n",
-        static_cast<double>(encoded->manifest.size()) / 1e6, 1000 * seconds);
+        "%d tensors: manifest of %.1f MB opens in %.1f ms of CPU (%.1f - "
+        "%.1f)\n",
+        tensors, static_cast<double>(encoded->manifest.size()) / 1e6,
+        1000 * times[2], 1000 * times.front(), 1000 * times.back());
+  }
+
+  // Memory of a process that does nothing but load.
+  void LoadInAFreshProcess() {
+    Save();
+    std::cout.flush();
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string threads = absl::StrCat(settings_.threads);
+      const std::string bytes = absl::StrCat(bytes_.size());
+      execl("/proc/self/exe", "checkpoint_benchmark", "--load",
+            Path("run/step-000000000001").c_str(), threads.c_str(),
+            bytes.c_str(), nullptr);
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    OrExit(RemoveRecursively(files_, Path("run")));
+  }
+
+  // Only what digests are a part of: the shards, written and synced.
+  void WriteShardsOnly(bool digests) {
+    SaveV2Options options;
+    options.threads = settings_.threads;
+    auto plan = PlanV2(snapshot_, options);
+    OrExit(plan.status());
+    OrExit(files_->CreateFolder(Path("shards")));
+    OrExit(WriteShards(files_, Path("shards"), settings_.threads, plan->tensors,
+                       plan->draft.tensors, plan->shards,
+                       digests ? &DigestChunks : &NoDigests)
+               .status());
+    OrExit(files_->SyncFolder(Path("shards")));
+  }
+  static void NoDigests(const void*, size_t, uint64_t*) {}
+
+  // Into memory that was used before, as a training loop would keep it.
+  void BareCopy() {
+    copy_.resize(bytes_.size());
+    InThreads(settings_.threads, [&](int thread) {
+      const uint64_t step = kPieceBytes * settings_.threads;
+      for (uint64_t at = thread * kPieceBytes; at < bytes_.size(); at += step) {
+        std::memcpy(&copy_[at], &bytes_[at],
+                    std::min<uint64_t>(kPieceBytes, bytes_.size() - at));
+      }
+    });
+  }
+
+  // The stall, then the rest.
+  void SaveBehind() {
+    if (behind_ == nullptr) {
+      CheckpointStore::Options options;
+      options.format_major = 2;
+      options.threads = settings_.threads;
+      options.keep_last = 1;
+      auto store = CheckpointStore::Open(Path("behind"), options);
+      OrExit(store.status());
+      behind_ = *std::move(store);
+    }
+    Snapshot snapshot = snapshot_;
+    snapshot.step += behind_steps_++;
+    for (ItemRecord& record : snapshot.inventory) {
+      record.as_of_step = snapshot.step;
+    }
+    Time("stall", [&] { OrExit(behind_->SaveAsync(snapshot, {}).status()); });
+    OrExit(behind_->Wait());
+    OrExit(behind_->Prune().status());
   }
 
   std::string Path(const std::string& name) {
@@ -183,6 +311,16 @@ class Benchmark {
     return times[times.size() / 2];
   }
 
+  // Of each round, whose disk was one.
+  double MedianDifference(const std::string& a, const std::string& b) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < times_[a].size(); ++i) {
+      differences.push_back(times_[a][i] - times_[b][i]);
+    }
+    std::sort(differences.begin(), differences.end());
+    return differences[differences.size() / 2];
+  }
+
   void Report() {
     std::cout << settings_.mib << " MiB, " << settings_.threads
               << " threads, median of " << settings_.rounds << " (spread)\n";
@@ -196,10 +334,12 @@ class Benchmark {
     std::cout << absl::StrFormat(
         "save / plain write: %.2f of its speed\n"
         "load / plain read:  %.2f of its speed\n"
-        "digest / save:      %.1f %% of its time\n",
+        "digests of a save:  %.1f %% of its time\n"
+        "stall / bare copy:  %.2f\n",
         Median("plain write") / Median("save"),
         Median("plain read") / Median("load"),
-        100 * Median("digest") / Median("save"));
+        100 * MedianDifference("shards", "undigested") / Median("shards"),
+        Median("stall") / Median("bare copy"));
   }
 
   const Settings settings_;
@@ -208,12 +348,18 @@ class Benchmark {
   Snapshot snapshot_;
   std::map<std::string, std::vector<double>> times_;
   bool counted_ = false;
+  std::string copy_;
+  std::unique_ptr<CheckpointStore> behind_;
+  uint64_t behind_steps_ = 0;
 };
 
 }  // namespace
 }  // namespace reprise
 
 int main(int argc, char** argv) {
+  if (argc == 5 && std::string(argv[1]) == "--load") {
+    return reprise::Load(argv[2], std::atoi(argv[3]), std::atof(argv[4]));
+  }
   if (argc < 2 || argc > 5) {
     std::cerr
         << "usage: checkpoint_benchmark FOLDER [MIB] [ROUNDS] [THREADS]\n";

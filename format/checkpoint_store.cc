@@ -15,6 +15,9 @@
 namespace reprise {
 namespace {
 
+// Bytes of a hint that can be right: a line.
+constexpr size_t kLargestHint = 4096;
+
 // Removes what interrupted saves and prunes left. A leftover that cannot be
 // removed does not keep anybody from training.
 absl::Status Sweep(FileSystem* file_system, const std::string& run_folder,
@@ -99,10 +102,10 @@ std::vector<std::string> CheckpointStore::TakeNotices() {
 
 absl::StatusOr<std::vector<uint64_t>> CheckpointStore::List() {
   rep_->background.Wait();
-  absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
+  absl::StatusOr<std::vector<RunEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   std::vector<uint64_t> steps;
-  for (const NamedEntry& entry : *entries) {
+  for (const RunEntry& entry : *entries) {
     if (entry.position.has_value()) steps.push_back(entry.position->step);
   }
   std::sort(steps.begin(), steps.end());
@@ -110,26 +113,17 @@ absl::StatusOr<std::vector<uint64_t>> CheckpointStore::List() {
   return steps;
 }
 
-absl::StatusOr<std::vector<NamedEntry>> CheckpointStore::Rep::Entries() const {
-  absl::StatusOr<std::vector<FolderEntry>> found = files()->List(run_folder);
-  if (!found.ok()) return found.status();
-  std::vector<NamedEntry> entries;
-  for (const FolderEntry& entry : *found) {
-    if (!IsCheckpointNamed(entry.name)) continue;
-    entries.push_back({entry.name, ParseCheckpointName(entry.name)});
-  }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const NamedEntry& a, const NamedEntry& b) {
-                     return b.position < a.position;
-                   });
-  return entries;
-}
-
 absl::StatusOr<LoadedCheckpoint> CheckpointStore::Rep::Read(
     const std::string& name) {
   absl::StatusOr<LoadedCheckpoint> checkpoint =
       ReadCheckpoint(PathOf(name), files(), options.threads);
-  if (checkpoint.ok()) verified.insert(name);
+  if (checkpoint.ok()) {
+    CheckpointProbe& probe = verified[name];
+    probe.verified = true;
+    if (checkpoint->snapshot.best.has_value()) {
+      probe.best_step = checkpoint->snapshot.best->step;
+    }
+  }
   return checkpoint;
 }
 
@@ -139,6 +133,23 @@ void CheckpointStore::Rep::Hint(const std::string& name) {
     notices.push_back(
         absl::StrCat("could not update latest: ", status.message()));
   }
+}
+
+absl::StatusOr<bool> CheckpointStore::RepairHint(const std::string& name) {
+  rep_->background.Wait();
+  const std::string path = rep_->PathOf(kLatestName);
+  absl::StatusOr<std::string> hint =
+      ReadSmallFile(rep_->files(), path, kLargestHint);
+  if (!hint.ok() && ErrnoOf(hint.status()) == ENOENT) {
+    if (name.empty()) return false;
+  } else if (hint.ok() && *hint == absl::StrCat(name, "\n")) {
+    return false;
+  }
+  absl::Status status =
+      name.empty() ? rep_->files()->Unlink(path)
+                   : WriteLatestHint(rep_->files(), rep_->run_folder, name);
+  if (!status.ok()) return Annotate(status, "latest");
+  return true;
 }
 
 }  // namespace reprise

@@ -59,40 +59,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "format/io/file_system.h"
+#include "format/read_checkpoint.h"
+#include "format/retention.h"
 #include "format/snapshot.h"
 #include "format/version.h"
 
 namespace reprise {
-
-// A committed checkpoint that was read and verified whole.
-struct LoadedCheckpoint {
-  std::string path;  // folder, absolute or as the store's path was given
-  uint32_t format_major = 0;    // of the file: 1 or 2
-  std::string manifest_digest;  // 16 bytes, of the file
-  std::string value_digest;     // 16 bytes; empty of major 1 as it is stored
-  Snapshot snapshot;
-};
-
-// Reads and verifies the checkpoint folder `path`, of any version, with up to
-// `threads` threads. What an older major holds is migrated in memory: snapshot
-// and value digest are those that reading the migrated checkpoint gives, to the
-// last bit. Errors carry a Refusal (format/refusal.h).
-absl::StatusOr<LoadedCheckpoint> ReadCheckpoint(
-    const std::string& path, FileSystem* file_system = FileSystem::Real(),
-    int threads = 2);
-
-// The same without migration: what the file says in the words of its own major,
-// in its own order. Of major 1, the thirty items that it knows.
-absl::StatusOr<LoadedCheckpoint> ReadAsStored(
-    const std::string& path, FileSystem* file_system = FileSystem::Real(),
-    int threads = 2);
-
-// Checks every byte of the checkpoint folder `path`, as it is stored, without
-// keeping tensors in memory; of version 2 also the digest files and that
-// nothing else is there.
-absl::Status VerifyCheckpoint(const std::string& path,
-                              FileSystem* file_system = FileSystem::Real(),
-                              int threads = 2);
 
 struct AsyncSaveOptions {
   enum class Tensors {
@@ -131,8 +103,10 @@ struct CommittedSave {
 class CheckpointStore {
  public:
   struct Options {
-    // Newest checkpoints to keep; at least 1. Only verified ones count.
+    // What Prune keeps; format/retention.h.
     int keep_last = 3;
+    uint64_t keep_every = 0;
+    bool keep_best = false;
     // Major version that Save writes: 1 (one file, at most 2 GiB) or 2.
     uint32_t format_major = kV1Major;
     // Threads that write, read and digest tensors of major 2; at least 1.
@@ -241,10 +215,14 @@ class CheckpointStore {
   absl::StatusOr<std::string> CommitShared(
       const Snapshot& snapshot, const std::vector<std::string>& reports);
 
+  // Makes the hint name `name`, a checkpoint of the run folder; empty: removes
+  // it. False when that is so already. Errors: IO.
+  absl::StatusOr<bool> RepairHint(const std::string& name);
+
   // Newest checkpoints that Prune keeps from now on. REQUIRES: at least 1.
   void set_keep_last(int keep_last);
 
-  // Removes all but the newest `keep_last` verified checkpoints; never the last
+  // Removes what the policy of the options does not keep; never the last
   // verified one, hence never the one resumed from before a newer one verifies.
   // Reads each checkpoint that it counts, once in the life of the store.
   // Damaged ones newer than the oldest kept one stay, and so does everything

@@ -3,8 +3,8 @@
 #define REPRISE_FORMAT_CHECKPOINT_STORE_REP_H_
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -12,17 +12,13 @@
 #include "absl/status/statusor.h"
 #include "format/background_task.h"
 #include "format/checkpoint_store.h"
+#include "format/retention.h"
+#include "format/run_entries.h"
 #include "format/run_layout.h"
 #include "format/run_lock.h"
 #include "format/v2/staging.h"
 
 namespace reprise {
-
-// An entry of the run folder with a checkpoint's name.
-struct NamedEntry {
-  std::string name;
-  std::optional<CheckpointPosition> position;  // nullopt: malformed name
-};
 
 // While a save runs behind, everything here but `run_folder` belongs to its
 // thread; the methods of the store wait for it first.
@@ -42,7 +38,7 @@ struct CheckpointStore::Rep {
   std::unique_ptr<RunLock> lock;
   std::vector<std::string> notices;
   // Names that were read whole since the store was opened.
-  std::set<std::string> verified;
+  std::map<std::string, CheckpointProbe> verified;
   // Name of the checkpoint that this process resumed from; empty: none.
   std::string resumed_from;
   // Run that this process trains; empty until it resumed or saved.
@@ -62,7 +58,9 @@ struct CheckpointStore::Rep {
   }
 
   // Checkpoint-named entries, newest first, malformed names last.
-  absl::StatusOr<std::vector<NamedEntry>> Entries() const;
+  absl::StatusOr<std::vector<RunEntry>> Entries() const {
+    return ListRunEntries(run_folder, files());
+  }
   // Reads and verifies; remembers success.
   absl::StatusOr<LoadedCheckpoint> Read(const std::string& name);
   // Whether a checkpoint of that run and position may be added.

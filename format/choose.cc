@@ -54,10 +54,10 @@ bool IsPlainName(absl::string_view name) {
 
 absl::StatusOr<CheckpointStore::Newest> CheckpointStore::NewestVerified() {
   rep_->background.Wait();
-  absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
+  absl::StatusOr<std::vector<RunEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   Newest result;
-  for (const NamedEntry& entry : *entries) {
+  for (const RunEntry& entry : *entries) {
     if (!entry.position.has_value()) {
       result.passed_over.push_back(
           {entry.name,
@@ -100,12 +100,12 @@ absl::StatusOr<std::vector<std::string>> CheckpointStore::ResumeFrom(
   const std::string chosen = BaseName(checkpoint.path);
   const CheckpointPosition position =
       PositionOf(checkpoint.snapshot.step, checkpoint.snapshot.micro_step());
-  absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
+  absl::StatusOr<std::vector<RunEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   // Newest first: when this is interrupted, what is left is without a gap.
   std::vector<std::string> beyond;
   bool found = false;
-  for (const NamedEntry& entry : *entries) {
+  for (const RunEntry& entry : *entries) {
     found |= entry.name == chosen;
     if (entry.position.has_value() && position < *entry.position) {
       beyond.push_back(entry.name);
@@ -130,10 +130,10 @@ absl::StatusOr<std::vector<std::string>> CheckpointStore::AbandonAll(
   rep_->background.Wait();
   absl::Status status = CheckAttempt(attempt);
   if (!status.ok()) return status;
-  absl::StatusOr<std::vector<NamedEntry>> entries = rep_->Entries();
+  absl::StatusOr<std::vector<RunEntry>> entries = rep_->Entries();
   if (!entries.ok()) return entries.status();
   std::vector<std::string> names;
-  for (const NamedEntry& entry : *entries) names.push_back(entry.name);
+  for (const RunEntry& entry : *entries) names.push_back(entry.name);
   for (const std::string& name : also) {
     if (!IsPlainName(name)) {
       return MakeRefusal(

@@ -5,149 +5,14 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "format/v2/fields.h"
+#include "format/field_values.h"
 #include "format/v2/items.h"
-#include "format/v2/names.h"
 #include "format/v2/tensor_list.h"
-#include "google/protobuf/descriptor.h"
-#include "reprise/spec/v2/annotations.pb.h"
-#include "reprise/spec/v2/manifest.pb.h"
 
 namespace reprise {
 namespace {
-
-namespace v2 = ::reprise::checkpoint::v2;
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
-using google::protobuf::Reflection;
-
-// A snapshot whose values can be looked at whatever its records say.
-v2::Manifest ValuesOf(const Snapshot& snapshot) {
-  Snapshot values = snapshot;
-  for (Item item : ItemsOfV2()) {
-    // Steps cannot be put down without states.
-    if (item == Item::OPTIM_STEP && !IsSavedV2(snapshot, item)) {
-      values.MarkOmitted(item, "not there");
-    } else {
-      values.MarkSaved(item);
-    }
-  }
-  v2::Manifest manifest;
-  // A parameter without state has no steps, which then differ.
-  ToManifest(values, &manifest).IgnoreError();
-  return manifest;
-}
-
-// Text of one leaf value.
-std::string ValueText(const Message& message, const FieldDescriptor* field,
-                      int index) {
-  const Reflection* r = message.GetReflection();
-  const bool repeated = index >= 0;
-  switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return (repeated ? r->GetRepeatedBool(message, field, index)
-                       : r->GetBool(message, field))
-                 ? "true"
-                 : "false";
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return (repeated ? r->GetRepeatedEnum(message, field, index)
-                       : r->GetEnum(message, field))
-          ->name();
-    case FieldDescriptor::CPPTYPE_INT64:
-      return absl::StrCat(repeated ? r->GetRepeatedInt64(message, field, index)
-                                   : r->GetInt64(message, field));
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return absl::StrCat(repeated ? r->GetRepeatedUInt32(message, field, index)
-                                   : r->GetUInt32(message, field));
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return absl::StrCat(repeated ? r->GetRepeatedUInt64(message, field, index)
-                                   : r->GetUInt64(message, field));
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return absl::StrFormat("%.9g", r->GetFloat(message, field));
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return absl::StrFormat(
-          "%.17g", repeated ? r->GetRepeatedDouble(message, field, index)
-                            : r->GetDouble(message, field));
-    case FieldDescriptor::CPPTYPE_STRING: {
-      const std::string text = repeated
-                                   ? r->GetRepeatedString(message, field, index)
-                                   : r->GetString(message, field);
-      if (field->type() == FieldDescriptor::TYPE_STRING) return text;
-      return absl::StrCat(absl::BytesToHexString(text.substr(0, 32)),
-                          text.size() > 32 ? "..." : "");
-    }
-    default:
-      return "";
-  }
-}
-
-struct Leaf {
-  Item item;
-  std::string text;
-};
-// By path. Elements of lists that have names are named by them.
-using Leaves = std::map<std::string, Leaf>;
-
-std::string KeyOf(const Message& element, int index) {
-  const auto* type = element.GetDescriptor();
-  for (const char* key : {"name", "path", "generator"}) {
-    const FieldDescriptor* field = type->FindFieldByName(key);
-    if (field != nullptr && field->type() == FieldDescriptor::TYPE_STRING) {
-      return element.GetReflection()->GetString(element, field);
-    }
-  }
-  return absl::StrCat(index);
-}
-
-void Collect(const Message& message, Item inherited, const std::string& path,
-             Leaves* leaves) {
-  const Reflection* reflection = message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const Item own = ItemOfField(field);
-    const Item item = own != Item::ITEM_UNSPECIFIED ? own : inherited;
-    // Bookkeeping of the file itself.
-    if (item == Item::ITEM_UNSPECIFIED &&
-        field->options().GetExtension(v2::outside_value)) {
-      continue;
-    }
-    const std::string field_path =
-        absl::StrCat(path, path.empty() ? "" : ".", field->name());
-    const bool names = field->message_type() == v2::Names::descriptor();
-    if (names) {
-      const auto& list = dynamic_cast<const v2::Names&>(
-          reflection->GetMessage(message, field));
-      absl::StatusOr<std::vector<std::string>> unpacked =
-          UnpackNames(field_path, list);
-      (*leaves)[field_path] = {
-          item, unpacked.ok()
-                    ? absl::StrCat("[", absl::StrJoin(*unpacked, ", "), "]")
-                    : "damaged"};
-    } else if (field->is_repeated()) {
-      const int count = reflection->FieldSize(message, field);
-      for (int i = 0; i < count; ++i) {
-        if (field->message_type() == nullptr) {
-          (*leaves)[absl::StrCat(field_path, "[", i, "]")] = {
-              item, ValueText(message, field, i)};
-          continue;
-        }
-        const Message& element =
-            reflection->GetRepeatedMessage(message, field, i);
-        Collect(element, item,
-                absl::StrCat(field_path, "[", KeyOf(element, i), "]"), leaves);
-      }
-    } else if (field->message_type() != nullptr) {
-      Collect(reflection->GetMessage(message, field), item, field_path, leaves);
-    } else {
-      (*leaves)[field_path] = {item, ValueText(message, field, -1)};
-    }
-  }
-}
 
 std::string PresenceText(const Snapshot& snapshot, Item item) {
   const ItemRecord* record = snapshot.Find(item);
@@ -161,21 +26,25 @@ void DiffFields(const Snapshot& a, const Snapshot& b,
     const std::string in_b = PresenceText(b, item);
     if (in_a != in_b) diffs->push_back({item, "presence", in_a, in_b});
   }
-  Leaves of_a, of_b;
-  Collect(ValuesOf(a), Item::ITEM_UNSPECIFIED, "", &of_a);
-  Collect(ValuesOf(b), Item::ITEM_UNSPECIFIED, "", &of_b);
-  for (const auto& [path, leaf] : of_a) {
-    auto other = of_b.find(path);
-    if (other == of_b.end()) {
-      diffs->push_back({leaf.item, path, leaf.text, "absent"});
-    } else if (other->second.text != leaf.text) {
-      diffs->push_back({leaf.item, path, leaf.text, other->second.text});
-    }
+  std::map<std::string, FieldValue> of_b;
+  for (FieldValue& value : FieldsOf(b)) {
+    std::string path = value.path;
+    of_b.emplace(std::move(path), std::move(value));
   }
-  for (const auto& [path, leaf] : of_b) {
-    if (of_a.count(path) == 0) {
-      diffs->push_back({leaf.item, path, "absent", leaf.text});
+  for (const FieldValue& value : FieldsOf(a)) {
+    auto other = of_b.find(value.path);
+    if (other == of_b.end()) {
+      diffs->push_back({value.item, value.path, value.text, "absent"});
+      continue;
     }
+    if (other->second.text != value.text) {
+      diffs->push_back(
+          {value.item, value.path, value.text, other->second.text});
+    }
+    of_b.erase(other);
+  }
+  for (const auto& [path, value] : of_b) {
+    diffs->push_back({value.item, path, "absent", value.text});
   }
   std::stable_sort(
       diffs->begin(), diffs->end(),

@@ -51,6 +51,22 @@ TEST(Diff, FieldsAreNamedWithItemPathAndBothValues) {
                                    Item::USER));
 }
 
+TEST(Diff, C16_LongBytesDifferWhereverTheyDo) {
+  Snapshot other = FullSnapshot(60);
+  std::string& state = other.generators[0].state;
+  state.resize(5056, 's');
+  Snapshot same = other;
+  ASSERT_TRUE(Diff(other, same).empty());
+  state.back() ^= 1;
+  const SnapshotDiff diff = Diff(same, other);
+  ASSERT_EQ(diff.fields.size(), 1u);
+  EXPECT_EQ(diff.fields[0].item, Item::RNG_CPU);
+  EXPECT_EQ(diff.fields[0].path, "random.cpu.state");
+  EXPECT_THAT(diff.fields[0].a,
+              testing::HasSubstr("... (5056 bytes, XXH3-128"));
+  EXPECT_NE(diff.fields[0].a, diff.fields[0].b);
+}
+
 TEST(Diff, AbsentIsNotZero) {
   Snapshot other = FullSnapshot(60);
   other.best.reset();

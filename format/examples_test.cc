@@ -13,11 +13,15 @@
 #include "format/digest/chunk_digest.h"
 #include "format/dtype.h"
 #include "format/envelope.h"
+#include "format/field_values.h"
 #include "format/inventory.h"
 #include "format/io/file_system.h"
 #include "format/io/io_error.h"
 #include "format/non_finite.h"
+#include "format/read_checkpoint.h"
 #include "format/refusal.h"
+#include "format/retention.h"
+#include "format/run_listing.h"
 #include "format/snapshot.h"
 #include "format/tensor.h"
 #include "format/testing/checkpoint_builder.h"
@@ -159,6 +163,43 @@ TEST(Examples, CheckpointStoreBehind) {
   EXPECT_TRUE(status.ok()) << status;
   auto store = reprise::CheckpointStore::Open(run, {});
   EXPECT_EQ(*(*store)->List(), (std::vector<uint64_t>{60}));
+}
+
+absl::Status LookAt(const std::string& run) {
+  reprise::RetentionPolicy policy;
+  policy.keep_last = 2;
+  policy.keep_every = 1000;
+  auto plan = reprise::PlanRetention(run, policy);
+  if (!plan.ok()) return plan.status();
+  for (const reprise::RetentionDecision& decision : *plan) {
+    std::cout << decision.name << ": " << (decision.keep ? "keep" : "remove")
+              << ", " << decision.reason << "\n";
+  }
+  EXPECT_EQ(plan->size(), 3u);
+  auto listing = reprise::ListRun(run);
+  if (!listing.ok()) return listing.status();
+  for (const reprise::ListedCheckpoint& checkpoint : listing->checkpoints) {
+    std::cout << checkpoint.name << " " << checkpoint.bytes << "\n";
+  }
+  EXPECT_EQ(listing->checkpoints.size(), 3u);
+  auto checkpoint = reprise::ReadCheckpoint(
+      reprise::JoinPath(run, listing->checkpoints[0].name));
+  if (!checkpoint.ok()) return checkpoint.status();
+  for (const reprise::FieldValue& value :
+       reprise::FieldsOf(checkpoint->snapshot)) {
+    std::cout << reprise::TextOf(value.item) << " " << value.path << " = "
+              << value.text << "\n";
+  }
+  return absl::OkStatus();
+}
+
+TEST(Examples, LookingAtARun) {
+  const std::string run = reprise::FreshTestFolder();
+  for (uint64_t step : {60, 70, 80}) {
+    ASSERT_TRUE(TrainOnce(run, reprise::SmallSnapshot(step)).ok());
+  }
+  absl::Status status = LookAt(run);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST(Examples, DType) {

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "format/checkpoint_store.h"
@@ -251,6 +253,44 @@ TEST_F(LockClaimTest, LOCK_4_SlowTakeoverRobsNobody) {
   absl::Status status = RunLock::Take(&slow, run_).status();
   EXPECT_EQ(RefusalOf(status), Refusal::LOCKED) << status;
   ASSERT_TRUE(quick.ok()) << quick.status();
+  EXPECT_EQ(RefusalOf(Take().status()), Refusal::LOCKED);
+}
+
+// Between two operations of a taker by flock, somebody else takes the lock by a
+// claim or gives it back.
+class Interrupted : public ForwardingFileSystem {
+ public:
+  explicit Interrupted(std::function<void(const Operation&)> between)
+      : ForwardingFileSystem(FileSystem::Real()),
+        between_(std::move(between)) {}
+  absl::Status Before(const Operation& operation) override {
+    between_(operation);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::function<void(const Operation&)> between_;
+};
+
+TEST_F(LockClaimTest, C30_LOCK_4_AHolderThatCameAndWentErasesNobody) {
+  const std::string claim = JoinPath(run_, kLockClaimName);
+  std::unique_ptr<RunLock> visitor;
+  int looks = 0;
+  // The claim comes after the taker's first look and goes before its second,
+  // when the taker's text is written already.
+  Interrupted files([&](const ForwardingFileSystem::Operation& operation) {
+    const bool looks_at_claim =
+        operation.name == "LinkStat" && operation.path == claim;
+    if (operation.name == "Truncate" && looks == 1 && visitor == nullptr) {
+      auto taken = Take();
+      ASSERT_TRUE(taken.ok()) << taken.status();
+      visitor = *std::move(taken);
+    }
+    if (looks_at_claim && ++looks == 2) visitor = nullptr;
+  });
+  auto lock = RunLock::Take(&files, run_);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  ASSERT_GE(looks, 2);
   EXPECT_EQ(RefusalOf(Take().status()), Refusal::LOCKED);
 }
 

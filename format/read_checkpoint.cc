@@ -1,10 +1,11 @@
+#include "format/read_checkpoint.h"
+
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "format/checkpoint_folder.h"
-#include "format/checkpoint_store.h"
 #include "format/manifest_file.h"
 #include "format/migrate/in_memory_v2.h"
 #include "format/migrate/unknown_v1.h"
@@ -114,19 +115,34 @@ absl::StatusOr<LoadedCheckpoint> ReadAsStored(const std::string& path,
   return Read(path, Form::kAsStored, file_system, threads);
 }
 
-absl::Status VerifyCheckpoint(const std::string& given_path,
-                              FileSystem* file_system, int threads) {
+absl::Status VerifyCheckpoint(const std::string& path, FileSystem* file_system,
+                              int threads) {
+  FindDamageOptions options;
+  options.threads = threads;
+  const std::vector<absl::Status> damage =
+      FindDamage(path, options, file_system);
+  return damage.empty() ? absl::OkStatus() : damage.front();
+}
+
+std::vector<absl::Status> FindDamage(const std::string& given_path,
+                                     const FindDamageOptions& options,
+                                     FileSystem* file_system) {
   const std::string path = WithoutTrailingSlashes(given_path);
   absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(path, file_system);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) return {file.status()};
   if (file->envelope.major == kV1Major) {
-    return ReadAsStored(path, file_system, threads).status();
+    // One digest covers everything.
+    absl::Status status =
+        ReadAsStored(path, file_system, options.threads).status();
+    if (status.ok()) return {};
+    return {status};
   }
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
       CheckpointReader::OpenShards(path, *std::move(file), file_system);
-  if (!reader.ok()) return reader.status();
+  if (!reader.ok()) return {reader.status()};
   absl::Status status = CheckFolderName(path, (*reader)->manifest().snapshot);
-  return status.ok() ? (*reader)->Verify(threads) : status;
+  if (!status.ok()) return {status};
+  return (*reader)->FindDamage(options.threads, options.progress);
 }
 
 }  // namespace reprise

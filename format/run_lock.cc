@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kLongestText = 512;
 // How often to look again when the file is being replaced under our hands.
 constexpr int kAttempts = 3;
+// How often to write our text again when others erase it.
+constexpr int kRounds = 20;
 
 // What the file says; unreadable is as good as empty.
 std::string TextOfHolder(File* file) {
@@ -57,11 +59,9 @@ bool HasNoFlock(const absl::Status& status) {
   }
 }
 
-// The lock is held whether or not its text can be written.
-void WriteHolder(File* file) {
-  if (file->Truncate(0).ok()) {
-    WriteAll(file, 0, absl::StrCat(TextOf(ThisProcess()), "\n")).IgnoreError();
-  }
+absl::Status WriteHolder(File* file, absl::string_view holder) {
+  absl::Status status = file->Truncate(0);
+  return status.ok() ? WriteAll(file, 0, absl::StrCat(holder, "\n")) : status;
 }
 
 }  // namespace
@@ -91,14 +91,27 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(
     if (has_flock) {
       // Somebody for whom flock does not work may hold the lock by a claim. It
       // looks at our text after claiming, we look again after writing the
-      // text: of two that come at once, one sees the other.
+      // text: of two that come at once, one sees the other. A holder that came
+      // and went in between has erased our text, and the next one would not
+      // see us: then it is written again.
+      const std::string holder = TextOf(ThisProcess());
       absl::Status free =
           LockClaim::Clear(file_system, run_folder, take_foreign, notices);
-      if (free.ok()) {
-        lock->taker_ = getpid();
-        WriteHolder(file->get());
-        lock->file_ = *std::move(file);
+      bool seen = false;
+      for (int round = 0; free.ok() && !seen && round < kRounds; ++round) {
+        if (round == 0) {
+          lock->taker_ = getpid();
+          lock->file_ = *std::move(file);
+        }
+        // The lock is held whether or not its text can be written.
+        const bool written = WriteHolder(lock->file_.get(), holder).ok();
         free = LockClaim::Clear(file_system, run_folder, take_foreign, notices);
+        seen = !written || TextOfHolder(lock->file_.get()) == holder;
+      }
+      if (free.ok() && !seen) {
+        free = MakeRefusal(
+            Refusal::LOCKED,
+            absl::StrCat(path, ": the lock changes hands all the time"));
       }
       if (!free.ok()) return Annotate(free, "run lock");
       if (notices->empty() && !text.empty()) {
@@ -124,7 +137,8 @@ absl::StatusOr<std::unique_ptr<RunLock>> RunLock::Take(
       if (notices->empty()) *notices = taken;
     }
     lock->taker_ = getpid();
-    WriteHolder(file->get());
+    // The claim holds the lock, the text is for people.
+    WriteHolder(file->get(), TextOf(ThisProcess())).IgnoreError();
     lock->file_ = *std::move(file);
     notices->push_back(absl::StrCat(
         "flock does not work in this run folder (", locked.status().message(),

@@ -37,11 +37,11 @@ absl::Status CheckpointStore::Rep::CheckMaySave(
         Refusal::MISMATCH,
         absl::StrCat("run id: expected ", run_id, ", found ", snapshot.run_id));
   }
-  absl::StatusOr<std::vector<NamedEntry>> entries = Entries();
+  absl::StatusOr<std::vector<RunEntry>> entries = Entries();
   if (!entries.ok()) return entries.status();
   const CheckpointPosition position =
       PositionOf(snapshot.step, snapshot.micro_step());
-  for (const NamedEntry& entry : *entries) {
+  for (const RunEntry& entry : *entries) {
     if (entry.position.has_value() && !(*entry.position < position)) {
       return MakeRefusal(
           Refusal::INVALID_VALUE,

@@ -243,6 +243,17 @@ struct ParentRef {
   std::string value_digest = {};  // (v2) 16 bytes; empty: not known
 };
 
+// (v2) What a file of a later minor version has and this program does not know,
+// for a tool that saves the same step again. A trainer leaves it out: content
+// of another step than the snapshot's is refused.
+struct UnknownContent {
+  uint32_t minor = 0;  // of the file
+  uint64_t step = 0;   // and the step that it was of
+  uint32_t micro = 0;
+  std::string fields;  // a manifest with nothing else in it
+  std::string lost;    // path of what cannot be put back; empty: none
+};
+
 struct Snapshot {
   std::string run_id;  // 32 lower-case hexadecimal digits
   uint64_t attempt = 0;
@@ -285,6 +296,7 @@ struct Snapshot {
   // Items that the user allowed to be missing when this attempt resumed.
   std::vector<Item> accepted_missing;
   std::vector<MigrationRecord> history;
+  std::optional<UnknownContent> unknown;
 
   // Not training state.
   std::string writer;

@@ -378,6 +378,12 @@ ExitCode Session::Restore() {
             run_.accepted_missing, ", ",
             [](std::string* out, Item item) { out->append(TextOf(item)); }));
   }
+  if (from.format_major < kNewestMajor) {
+    absl::PrintF(
+        "Migrated in memory from version %d; to make that permanent: bazel run "
+        "//tools:ckpt_migrate -- %s\n",
+        from.format_major, line_.run_dir);
+  }
   const ResumePromise promise =
       PromiseFor(*from.snapshot.environment, run_.environment);
   run_.environment.level = promise.level;
@@ -467,6 +473,9 @@ ExitCode Session::Train() {
         "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
         "again).\n",
         state_->attempted, config_.run().steps());
+    observer_->OnStart(CaptureState(*state_, *schedule_, run_),
+                       choice_.from.has_value() ? &*choice_.from : nullptr);
+    observer_->OnEnd(state_->attempted, true);
     return ExitCode::EXIT_DONE;
   }
   absl::PrintF("%s on step %d of %d, attempt %d, %s, %s, %d threads\n",

@@ -13,9 +13,9 @@ CONFORMANCE, TESTEE = [os.path.abspath(path) for path in sys.argv[1:3]]
 README = os.path.join(os.path.dirname(TESTEE), "..", "README.md")
 
 
-def certify(folder, module):
+def certify(folder, module, *flags):
     done = subprocess.run(
-        [CONFORMANCE, "--out=" + folder, "--profile=quick",
+        [CONFORMANCE, "--out=" + folder, "--profile=quick", *flags,
          "--testee=" + " ".join([sys.executable, TESTEE, module])],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     with open(os.path.join(folder, "report.json")) as file:
@@ -28,7 +28,10 @@ class NewcomerTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def test_what_the_trainer_forgets_is_named_and_nothing_else(self):
-        code, text, report = certify(os.path.join(self.folder, "out"), "train")
+        # One resume. In a second one that repeats steps of the first, both wrong,
+        # where a difference begins depends on when the kills fell.
+        code, text, report = certify(os.path.join(self.folder, "out"), "train",
+                                     "--only=default/inside_first_epoch")
         self.assertEqual(code, 12, text)
         names = set()
         for one in report["results"]:

@@ -30,6 +30,7 @@ Comparison::Comparison(const Context& context, const Lineage& lineage,
       attempt_(lineage.attempts[index]),
       resume_(lineage.resumes[index]),
       index_(index),
+      attempts_(lineage.attempts),
       baseline_(context.baselines.empty() ? empty_ : context.baselines[0]) {
   // Records of the run itself: those of the attempt before, and of older ones
   // unless a later attempt went another way.
@@ -134,6 +135,16 @@ const v1::EvaluationEvent* Comparison::OwnEvaluation(uint64_t step) const {
     }
   }
   return nullptr;
+}
+
+uint32_t Comparison::ReferenceAttempt(Channel channel, uint64_t step) const {
+  for (const Timeline* own : own_) {
+    if (IsEvaluation(channel) ? own->FindEvaluation(step) != nullptr
+                              : own->Find(step) != nullptr) {
+      return own - attempts_.data() + 1;
+    }
+  }
+  return 0;
 }
 
 bool Comparison::IsOwn(Channel channel, uint64_t step) const {
@@ -263,7 +274,7 @@ std::vector<v1::Finding> Attribute(const Comparison& comparison,
     case Channel::kEpoch:
       return AttributeCounters(comparison, difference, onsets);
     default:
-      return AttributeEvaluation(comparison, difference);
+      return AttributeEvaluation(comparison, difference, onsets, unknown);
   }
 }
 

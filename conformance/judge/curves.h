@@ -36,6 +36,8 @@ class Comparison {
   const v1::StepEvent* Reference(uint64_t step) const;
   const v1::EvaluationEvent* ReferenceEvaluation(uint64_t step) const;
   bool IsReplay(uint64_t step) const { return step <= replay_until_; }
+  // Number of the earlier attempt whose record is the reference; 0: a baseline.
+  uint32_t ReferenceAttempt(Channel channel, uint64_t step) const;
 
   Observation Found(Channel channel, uint64_t step) const;
   Observation Expected(Channel channel, uint64_t step) const;
@@ -78,6 +80,7 @@ class Comparison {
   const Timeline& attempt_;
   const Resume& resume_;
   const size_t index_;
+  const std::vector<Timeline>& attempts_;
   Timeline empty_;
   const Timeline& baseline_;
   // Earlier attempts of whose records the resumed state is a continuation, the
@@ -132,7 +135,9 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                          const Onsets& onsets,
                                          const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
-                                             const Unexplained& difference);
+                                             const Unexplained& difference,
+                                             const Onsets& onsets,
+                                             const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,
                                            const Unexplained& difference,
                                            const Onsets& onsets);

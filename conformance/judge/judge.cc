@@ -173,11 +173,13 @@ class Judgement {
         }
       }
     }
-    if (comparison.IsReplay(step)) return false;
-    // What earlier resumes lost is still lost; how soon no longer matters.
+    // What resumes since the reference lost is still lost; how soon no longer
+    // matters.
+    const uint32_t reference = comparison.ReferenceAttempt(channel, step);
     Onsets everywhere;
     for (Channel c : kChannels) everywhere[c] = 0;
     for (const v1::Finding& finding : before) {
+      if (finding.attempt() <= reference) continue;
       for (const v1::FaultName& name : finding.names()) {
         if (Explains(name.item(), name.fault(), 0, channel, step, everywhere))
           return true;

@@ -18,6 +18,7 @@ using testing::Faults;
 using ::testing::HasSubstr;
 using testing::LoadView;
 using testing::MakeEvidence;
+using ::testing::Not;
 using testing::Simulate;
 using testing::SimulatedState;
 using testing::Simulation;
@@ -134,6 +135,31 @@ TEST(Judge, TooLowALossFailsAsWell) {
   const v1::Verdict verdict = Judge(evidence);
   EXPECT_EQ(verdict.outcome(), v1::FAIL);
   EXPECT_THAT(NamesOf(verdict), ElementsAre("ema.weights:SWAPPED"));
+}
+
+// As found on a trainer that draws the samples of its evaluations from the
+// generator that it forgets: the evaluation differs one step before training.
+TEST(Judge, AnEvaluationThatDiffersJustBeforeTrainingIsNoFaultOfItsOwn) {
+  Simulation simulation;
+  simulation.digests = false;
+  Evidence evidence = MakeEvidence(simulation, {67}, {});
+  for (v1::Event& event : evidence.subject.attempts[1].events) {
+    if (event.has_evaluation() && event.evaluation().step() == 70) {
+      v1::Number* loss = event.mutable_evaluation()->mutable_loss();
+      loss->set_v(loss->v() * 1.25);
+      loss->clear_bits();
+    }
+    if (event.has_step() && event.step().step() > 70) {
+      v1::Number* loss = event.mutable_step()->mutable_loss();
+      loss->set_v(loss->v() * 1.25);
+      loss->clear_bits();
+    }
+  }
+  const v1::Verdict verdict = Judge(evidence);
+  EXPECT_EQ(verdict.outcome(), v1::FAIL);
+  ASSERT_EQ(verdict.findings_size(), 1);
+  EXPECT_EQ(verdict.findings(0).onset_step(), 71);
+  EXPECT_THAT(NamesOf(verdict)[0], Not(HasSubstr("model.buffers")));
 }
 
 TEST(Judge, NamesOnsetsThatStartLaterOnTheirOwn) {

@@ -1,14 +1,28 @@
 // Hypotheses about evaluations and counters, which nothing in training reads.
 #include <cmath>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "conformance/judge/curves.h"
 
 namespace reprise::conformance {
 
 std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
-                                             const Unexplained& difference) {
+                                             const Unexplained& difference,
+                                             const Onsets& onsets,
+                                             const std::set<Item>& unknown) {
   const uint64_t step = difference.step;
+  // Training that differs from the very next step on has the same cause, and
+  // says more about it: an evaluation may draw random samples of its own.
+  auto loss = onsets.find(Channel::kLoss);
+  const bool training_differs =
+      loss != onsets.end() && loss->second == step + 1;
+  if (training_differs && (difference.channel == Channel::kEvalLoss ||
+                           difference.channel == Channel::kMetric)) {
+    return AttributeLoss(comparison, {Channel::kLoss, loss->second}, onsets,
+                         unknown);
+  }
   auto named = [&](std::vector<v1::FaultName> names, std::string why) {
     return std::vector<v1::Finding>{CurveFinding(
         comparison, difference, std::move(names),
@@ -19,6 +33,8 @@ std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
   const std::string values =
       absl::StrCat(ChannelText(difference.channel), " is ", found, ", ",
                    expected, " expected");
+  const absl::string_view training =
+      loss == onsets.end() ? "; training is as expected" : "";
   switch (difference.channel) {
     case Channel::kEmaLoss: {
       const double raw = comparison.Found(Channel::kEvalLoss, step).first();
@@ -30,7 +46,7 @@ std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
       }
       return named({Name(Item::EMA_WEIGHTS, Fault::FAULT_RESET),
                     Name(Item::EMA_UPDATES, Fault::FAULT_RESET)},
-                   absl::StrCat(values, "; training is as expected"));
+                   absl::StrCat(values, training));
     }
     case Channel::kBest:
       return named({Name(Item::BEST, Fault::FAULT_RESET)}, values);
@@ -39,7 +55,7 @@ std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
     default:
       return named({Name(Item::MODEL_BUFFERS, Fault::FAULT_RESET),
                     Name(Item::MODE, Fault::FAULT_CHANGED)},
-                   absl::StrCat(values, "; training is as expected"));
+                   absl::StrCat(values, training));
   }
 }
 

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "conformance/judge/curves.h"
@@ -64,6 +66,8 @@ struct PerParameter {
   size_t thawed = 0;
   // The same values on other parameters.
   bool exchanged = false;
+  // Relative difference of the parameter that is furthest off.
+  double largest = 0;
 };
 
 PerParameter Compare(const Comparison& comparison, uint64_t step) {
@@ -81,6 +85,7 @@ PerParameter Compare(const Comparison& comparison, uint64_t step) {
     if (y == 0 && x > 0) ++result.thawed;
     if (std::abs(x - y) <= threshold * std::max(x, y)) continue;
     ++result.off;
+    result.largest = std::max(result.largest, std::abs(x - y) / std::max(x, y));
     a.push_back(x);
     b.push_back(y);
   }
@@ -316,6 +321,22 @@ std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                    "; whether the step count was lost too "
                                    "cannot be told at this step"))};
     }
+  }
+  if (moments && parts.off > 0 && 2 * parts.off <= parts.count &&
+      parts.largest > 0.01) {
+    // Some parameters' moments are wrong by more than rounding, the others'
+    // right to the last bit. That the names are right, which a digest of
+    // optim.identity may say, does not say whose state they have.
+    std::vector<v1::FaultName> names;
+    if (parts.off >= 2) {
+      names.push_back(Name(Item::OPTIM_IDENTITY, Fault::FAULT_SWAPPED));
+    }
+    names.push_back(Name(Item::OPTIM_MOMENTS, Fault::FAULT_PARTIAL));
+    return {MakeFinding(
+        std::move(names), v1::Finding::CURVE, comparison.number(), step,
+        ChannelText(difference.channel),
+        absl::StrCat("at step ", step, ": ", values, "; ", parts.off, " of ",
+                     parts.count, " parameters are off"))};
   }
   if (moments) {
     const bool rounding = std::abs(ratio - 1) < 0.01;

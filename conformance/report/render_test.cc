@@ -120,6 +120,14 @@ TEST(Junit, HasARealFailureElement) {
   EXPECT_THAT(xml, HasSubstr("name=\"calm\" time=\"0.000\"/>"));
 }
 
+TEST(Terminal, SaysOnceHowManyCasesWereNotRun) {
+  v1::Report report;
+  for (int i = 0; i < 300; ++i) AddCase("late", v1::NOT_RUN, &report);
+  const std::string text = RenderTerminal(report, {});
+  EXPECT_THAT(text, HasSubstr("300 cases"));
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 5);
+}
+
 TEST(Junit, TellsErrorsAndSkipsFromFailures) {
   v1::Report report;
   AddCase("a", v1::HARNESS_ERROR, &report);

@@ -1,5 +1,6 @@
 #include "conformance/report/terminal.h"
 
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -99,9 +100,16 @@ std::string RenderTerminal(const v1::Report& report,
                            const TerminalOptions& options) {
   std::string out;
   std::string profile = "\n";
+  // Profile, reason, cases.
+  std::map<std::string, std::map<std::string, int>> not_run;
   for (const v1::CaseResult& result : report.results()) {
     const v1::VerdictOutcome outcome = result.verdict().outcome();
     if (!options.all_cases && (outcome == v1::PASS || outcome == v1::SKIP)) {
+      continue;
+    }
+    // Hundreds of cases that time did not suffice for are one line.
+    if (outcome == v1::NOT_RUN && !options.all_cases) {
+      ++not_run[result.profile()][result.verdict().summary()];
       continue;
     }
     if (result.profile() != profile) {
@@ -109,6 +117,16 @@ std::string RenderTerminal(const v1::Report& report,
       absl::StrAppend(&out, profile.empty() ? "campaign" : profile, "\n");
     }
     AppendCase(result, options, &out);
+  }
+  for (const auto& [where, reasons] : not_run) {
+    for (const auto& [reason, cases] : reasons) {
+      absl::StrAppend(&out, "  ",
+                      Paint(absl::StrFormat("%-13s", OutcomeText(v1::NOT_RUN)),
+                            ColorOf(v1::NOT_RUN), options.color),
+                      " ", cases, cases == 1 ? " case" : " cases",
+                      where.empty() ? "" : absl::StrCat(" of ", where), ": ",
+                      reason, "\n");
+    }
   }
   for (const auto& [name, cases] : LostNames(report)) {
     AppendName(report, name, cases, options, &out);

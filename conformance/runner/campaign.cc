@@ -30,8 +30,6 @@ using v1::CasePlan;
 using v1::CaseRecord;
 using v1::ProfilePlan;
 
-constexpr char kControlledCase[] = "inside_first_epoch";
-
 absl::Status CheckOptions(const CampaignOptions& options) {
   if (options.testee.command.empty()) {
     return absl::InvalidArgumentError("no command of a testee was given");
@@ -211,14 +209,14 @@ class Campaign {
     for (ProfilePlan& profile : *profiles) {
       if (profile.name() != "default") continue;
       for (const CasePlan& original : profile.cases()) {
-        if (original.name() != kControlledCase) continue;
+        if (original.name() != options_.controlled_case) continue;
         // A copy: adding cases moves the original.
         const CasePlan base = original;
         for (const Control& control : options_.controls) {
           CasePlan* plan = profile.add_cases();
           *plan = base;
           plan->set_name("control-" + control.name);
-          plan->set_repeats(kControlledCase);
+          plan->set_repeats(options_.controlled_case);
           plan->set_control(control.name);
           plan->set_grid_point("");
           plan->set_purpose("a checkpoint edited on purpose");

@@ -54,8 +54,10 @@ struct CampaignOptions {
   std::vector<std::string> only;
   // Ask the honesty probes (probes.h) first.
   bool probe = true;
-  // Resume the checkpoint of the case "inside_first_epoch" once for each.
+  // Resume the last checkpoint of the case `controlled_case`, of the default
+  // profile, once for each.
   std::vector<Control> controls;
+  std::string controlled_case = "inside_first_epoch";
   // How the command line of the harness begins, for replay commands.
   std::vector<std::string> own_command = {"campaign"};
   Deadlines deadlines;

@@ -224,13 +224,40 @@ TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
   plan.add_attempts();
   v1::Geometry geometry;
   geometry.set_steps(12);
-  // Much longer than eight steps that do not sleep, much shorter than eight that
-  // do.
+  // Much longer than eight steps that do not sleep, much shorter than eight
+  // that do.
   geometry.set_step_seconds(0.5);
   const CaseResult result = CaseRunner(settings).Run(plan, geometry);
   EXPECT_TRUE(result.record.complete()) << result.record.reason();
   EXPECT_GT(result.record.tries(), 1);
   EXPECT_LE(result.record.tries(), 4);
+}
+
+TEST(Campaign, BeginsACaseAgainWhenNoStepWasLeftToResume) {
+  // The last step is long over, the end is not.
+  CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
+      kRight, {{"while [", "s=$n\nwhile ["},
+               {"done\nevent", "done\n[ $s = 0 ] && sleep 10\nevent"}}));
+  CaseSettings settings;
+  settings.testee = options.testee;
+  settings.dir = options.out;
+  settings.description.add_features("moves");
+  settings.deadlines = options.deadlines;
+  v1::CasePlan plan;
+  plan.set_name("late");
+  plan.set_profile("default");
+  v1::Kill* kill = plan.add_attempts()->mutable_kill();
+  kill->set_where(v1::Kill::AFTER_STEP);
+  kill->set_signal(v1::Kill::KILL);
+  kill->set_step(12);
+  kill->set_phase(1);
+  plan.add_attempts();
+  v1::Geometry geometry;
+  geometry.set_steps(12);
+  geometry.set_step_seconds(2);
+  const CaseResult result = CaseRunner(settings).Run(plan, geometry);
+  EXPECT_TRUE(result.record.complete()) << result.record.reason();
+  EXPECT_EQ(result.record.tries(), 4);
 }
 
 TEST(Campaign, AsksTheHonestyProbes) {

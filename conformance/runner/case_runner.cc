@@ -50,6 +50,17 @@ bool CameTooLate(const v1::AttemptRecord& record, bool last) {
   return !last && record.outcome() == v1::OUTCOME_FINISHED;
 }
 
+// The kills fell so near the end that the attempts after them had no step left.
+bool NothingWasResumed(const CaseResult& result) {
+  if (!result.record.complete() || result.attempts.size() < 2) return false;
+  for (size_t i = 1; i < result.attempts.size(); ++i) {
+    for (const Event& event : result.attempts[i].events) {
+      if (event.has_step()) return false;
+    }
+  }
+  return true;
+}
+
 // Moves all kills of a plan forward by a sixteenth of the run.
 void KillEarlier(const v1::Geometry& geometry, CasePlan* plan) {
   const uint64_t shift = std::max<uint64_t>(1, geometry.steps() / 16);
@@ -248,8 +259,9 @@ CaseResult CaseRunner::RunOnce(const CasePlan& plan,
     status = RunAttempts(plan, geometry, 1, place.get(), keep_fork, &result);
   }
   *missed = status.ok() && !result.attempts.empty() &&
-            CameTooLate(result.attempts.back().record,
-                        result.attempts.size() == plan.attempts_size());
+            (CameTooLate(result.attempts.back().record,
+                         result.attempts.size() == plan.attempts_size()) ||
+             NothingWasResumed(result));
   Finish(plan, status, place.get(), &result);
   result.record.set_seconds(absl::ToDoubleSeconds(absl::Now() - began));
   return result;

@@ -4,8 +4,9 @@
 //   CaseResult result = runner.Run(plan, geometry);
 //
 // A case ends at the first attempt that does not go as planned. One whose kill
-// came too late says nothing about the testee: it is begun again, four times at
-// most, from the third time on with earlier kills. Not thread-safe.
+// came too late, after the end of the run or when no step was left to resume,
+// says nothing about the testee: it is begun again, four times at most, from
+// the third time on with earlier kills. Not thread-safe.
 #ifndef REPRISE_CONFORMANCE_RUNNER_CASE_RUNNER_H_
 #define REPRISE_CONFORMANCE_RUNNER_CASE_RUNNER_H_
 

@@ -43,6 +43,23 @@ absl::StatusOr<CaseFiles> ReadCase(const std::string& case_folder) {
   return files;
 }
 
+// What was planned for a case that was not run.
+static v1::CasePlan PlanOf(const v1::CampaignPlan& campaign,
+                           const v1::CaseRecord& record) {
+  for (const v1::ProfilePlan& profile : campaign.profiles()) {
+    for (const v1::CasePlan& plan : profile.cases()) {
+      if (plan.profile() == record.profile() && plan.name() == record.name()) {
+        return plan;
+      }
+    }
+  }
+  // A baseline, or a case that nobody planned.
+  v1::CasePlan plan;
+  plan.set_profile(record.profile());
+  plan.set_name(record.name());
+  return plan;
+}
+
 absl::StatusOr<CampaignFiles> ReadCampaign(const std::string& dir) {
   CampaignFiles files;
   absl::Status status = ReadJson(dir + "/campaign.json", &files.record);
@@ -60,6 +77,7 @@ absl::StatusOr<CampaignFiles> ReadCampaign(const std::string& dir) {
       if (!read.ok()) return read.status();
       one = *std::move(read);
     }
+    if (record.not_run()) one.plan = PlanOf(files.plan, record);
     one.record = record;
     files.cases.push_back(std::move(one));
   }

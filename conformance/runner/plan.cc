@@ -398,12 +398,14 @@ class ProfilePlanner {
                                 : std::optional<uint64_t>(geometry_.saves(
                                       random.Between(0, saves - 2)))));
       } else if (point == v1::EVALUATION) {
-        if (geometry_.evaluations_size() == 0) {
-          LeaveOut(name, "", "the run evaluates nothing");
+        const std::vector<uint64_t> evaluations = Evaluations();
+        if (evaluations.empty()) {
+          LeaveOut(name, "", "the run evaluates nothing before its end");
           continue;
         }
-        Add(&plan, KillHeld(point, geometry_.evaluations(random.Between(
-                                       0, geometry_.evaluations_size() - 1))));
+        Add(&plan,
+            KillHeld(point,
+                     evaluations[random.Between(0, evaluations.size() - 1)]));
       } else {
         Add(&plan, KillHeld(point, random.Between(2, LastKillable())));
       }
@@ -450,6 +452,15 @@ class ProfilePlanner {
     }
   }
 
+  // Evaluations after which there is something left to resume.
+  std::vector<uint64_t> Evaluations() const {
+    std::vector<uint64_t> steps;
+    for (uint64_t step : geometry_.evaluations()) {
+      if (step <= LastKillable()) steps.push_back(step);
+    }
+    return steps;
+  }
+
   // A save that is not the run's last.
   uint64_t Save(Seeded* random) const {
     const int last = std::max(0, geometry_.saves_size() - 2);
@@ -475,13 +486,14 @@ class ProfilePlanner {
         return KillAt(Kill::IN_SAVE, step, random->Share() * 0.5, Kill::TERM);
       });
     }
-    if (geometry_.evaluations_size() > 0) {
+    if (!Evaluations().empty()) {
       term("term_in_evaluation", "SIGTERM inside an evaluation",
            [this](Seeded* random) {
-             const uint64_t step = geometry_.evaluations(
-                 random->Between(0, geometry_.evaluations_size() - 1));
-             return KillAt(Kill::IN_EVALUATION, std::min(step, LastKillable()),
-                           random->Share(), Kill::TERM);
+             const std::vector<uint64_t> evaluations = Evaluations();
+             return KillAt(
+                 Kill::IN_EVALUATION,
+                 evaluations[random->Between(0, evaluations.size() - 1)],
+                 random->Share(), Kill::TERM);
            });
     }
   }
@@ -639,13 +651,18 @@ std::vector<const CasePlan*> RunningOrder(
     const std::vector<ProfilePlan>& profiles) {
   std::vector<const CasePlan*> order;
   const auto rank = [](const CasePlan& one) {
-    if (!one.grid_point().empty() || !one.repeats().empty()) return 0;
+    if (!one.grid_point().empty()) return 0;
     return absl::StartsWith(one.name(), "random-") ? 2 : 1;
   };
   for (int round = 0; round < 3; ++round) {
     for (const ProfilePlan& profile : profiles) {
       for (const CasePlan& one : profile.cases()) {
-        if (rank(one) == round) order.push_back(&one);
+        if (rank(one) != round || !one.repeats().empty()) continue;
+        order.push_back(&one);
+        // What resumes its last checkpoint again, while that is kept.
+        for (const CasePlan& again : profile.cases()) {
+          if (again.repeats() == one.name()) order.push_back(&again);
+        }
       }
     }
   }

@@ -7,11 +7,14 @@
 #include <string>
 
 #include "format/checkpoint_store.h"
-#include "format/v1/items.h"
+#include "format/v2/items.h"
+#include "format/version.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return reprise::ExitCode::EXIT_USAGE;
-  auto store = reprise::CheckpointStore::Open(argv[1], {});
+  reprise::CheckpointStore::Options options;
+  options.format_major = reprise::kV2Major;
+  auto store = reprise::CheckpointStore::Open(argv[1], options);
   if (!store.ok()) return std::puts(store.status().ToString().c_str()), 2;
   auto newest = (*store)->NewestVerified();
   if (!newest.ok()) return std::puts(newest.status().ToString().c_str()), 11;
@@ -31,7 +34,7 @@ int main(int argc, char** argv) {
     x -= 0.1 * (x * x - 2) * x;
     ++state.step;
     // Every item of the inventory: saved, or why there is none.
-    for (reprise::Item item : reprise::ItemsOfV1()) {
+    for (reprise::Item item : reprise::ItemsOfV2()) {
       state.MarkNotApplicable(item, "plain gradient descent has none");
     }
     state.parameters = {

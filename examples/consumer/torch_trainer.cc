@@ -10,14 +10,17 @@
 #include <string>
 
 #include "format/checkpoint_store.h"
-#include "format/v1/items.h"
+#include "format/v2/items.h"
+#include "format/version.h"
 #include "trainer/amp/grad_scaler.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/optim/optimizer.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return reprise::ExitCode::EXIT_USAGE;
-  auto store = reprise::CheckpointStore::Open(argv[1], {});
+  reprise::CheckpointStore::Options options;
+  options.format_major = reprise::kV2Major;
+  auto store = reprise::CheckpointStore::Open(argv[1], options);
   if (!store.ok()) return std::puts(store.status().ToString().c_str()), 2;
   auto newest = (*store)->NewestVerified();
   if (!newest.ok()) return std::puts(newest.status().ToString().c_str()), 11;
@@ -57,7 +60,7 @@ int main(int argc, char** argv) {
     loss_value = loss.item<float>();
     ++state.step;
 
-    for (reprise::Item item : reprise::ItemsOfV1()) {
+    for (reprise::Item item : reprise::ItemsOfV2()) {
       state.MarkNotApplicable(item, "this small trainer has none");
     }
     state.architecture = "linear";

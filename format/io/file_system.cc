@@ -14,6 +14,10 @@ absl::Status FileSystem::Link(const std::string& from, const std::string& to) {
   return IoError(EOPNOTSUPP, absl::StrCat("link ", from, " to"), to);
 }
 
+absl::StatusOr<std::shared_ptr<const void>> File::Map(uint64_t size) {
+  return IoError(EOPNOTSUPP, "map", "a file");
+}
+
 absl::Status WriteAll(File* file, uint64_t offset, absl::string_view data) {
   while (!data.empty()) {
     absl::StatusOr<size_t> written =

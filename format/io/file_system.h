@@ -49,6 +49,7 @@ struct FileInfo {
 struct FolderEntry {
   std::string name;
   FileKind kind = FileKind::kOther;
+  uint64_t size = 0;  // bytes, of a regular file
 };
 
 // An open regular file.
@@ -67,6 +68,11 @@ class File {
   // Asks the system to begin writing these bytes to the device now, so that
   // SyncData has less left to do. A hint: it promises nothing and cannot fail.
   virtual void StartWriting(uint64_t offset, uint64_t size) {}
+  // The first `size` bytes, which the file has, as memory that is only read and
+  // that lasts as long as what is returned, whatever happens to the names of
+  // the file. A file that is cut while it is mapped ends the process (SIGBUS).
+  // Not every file system has it: the default says EOPNOTSUPP.
+  virtual absl::StatusOr<std::shared_ptr<const void>> Map(uint64_t size);
   // Cuts or extends (with zeros) to `size`.
   virtual absl::Status Truncate(uint64_t size) = 0;
   // Makes bytes and size durable (fdatasync).

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -89,6 +90,18 @@ class RealFile : public File {
     // Where it is not supported nothing is lost.
     (void)sync_file_range(descriptor_, static_cast<off_t>(offset),
                           static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
+  }
+
+  absl::StatusOr<std::shared_ptr<const void>> Map(uint64_t size) override {
+    if (size == 0 || size > kLargestOffset) {
+      return IoError(EINVAL, "map", path_);
+    }
+    void* const memory =
+        mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    if (memory == MAP_FAILED) return IoError(errno, "map", path_);
+    return std::shared_ptr<const void>(memory, [size](const void* mapped) {
+      munmap(const_cast<void*>(mapped), size);
+    });
   }
 
   absl::Status Truncate(uint64_t size) override {
@@ -199,6 +212,7 @@ class RealFileSystem : public FileSystem {
         break;
       }
       entry.kind = KindOfMode(info.st_mode);
+      if (entry.kind == FileKind::kRegular) entry.size = info.st_size;
       entries.push_back(std::move(entry));
     }
     closedir(folder);

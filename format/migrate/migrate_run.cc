@@ -101,7 +101,7 @@ class RunMigration {
       Say(absl::StrCat("checking ", path));
       absl::StatusOr<PlannedMigration> plan =
           PlanMigration(path, options_.checkpoint);
-      if (!plan.ok()) return plan.status();
+      if (!plan.ok()) return WithAdvice(plan.status());
       if (!run_id.empty() && plan->run_id != run_id) {
         return MakeRefusal(
             Refusal::MISMATCH,
@@ -115,6 +115,18 @@ class RunMigration {
       if (plan->result.bytes == nullptr) plans_.back() = *std::move(plan);
     }
     return absl::OkStatus();
+  }
+
+  // What a person can do when one checkpoint of many is in the way.
+  absl::Status WithAdvice(const absl::Status& status) const {
+    const size_t checkpoints = source_.checkpoints.size();
+    if (checkpoints == 1 || RefusalOf(status) == Refusal::REFUSAL_UNSPECIFIED) {
+      return status;
+    }
+    return Annotate(status,
+                    absl::StrCat("one of ", checkpoints,
+                                 " checkpoints (move it away, or migrate the "
+                                 "others one by one)"));
   }
 
   static MigratedCheckpoint ReportOf(const PlannedMigration& plan) {

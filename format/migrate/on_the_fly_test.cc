@@ -177,6 +177,24 @@ TEST(OnTheFly, MIG_2_ReleasedFilesHaveAllThatTrainingNeeds) {
   EXPECT_EQ(needing, 10);
 }
 
+// Rules: MIG-2 NEWEST-1
+TEST(OnTheFly, MIG_2_CheckpointThatCannotBeMigratedIsPassedOverAloud) {
+  const std::string run = FreshTestFolder();
+  auto store = CheckpointStore::Open(run, {});
+  ASSERT_TRUE(store.ok()) << store.status();
+  ASSERT_TRUE((*store)->Save(SmallSnapshot(50)).ok());
+  Snapshot snapshot = SmallSnapshot(60);
+  snapshot.optimizer->states[0].step = 59;
+  ASSERT_TRUE((*store)->Save(snapshot).ok());
+  auto found = (*store)->NewestVerified();
+  ASSERT_TRUE(found.ok() && found->checkpoint.has_value()) << found.status();
+  EXPECT_EQ(found->checkpoint->snapshot.step, 50u);
+  ASSERT_EQ(found->passed_over.size(), 1u);
+  EXPECT_EQ(found->passed_over[0].name, "step-000000000060");
+  EXPECT_THAT(std::string(found->passed_over[0].reason.message()),
+              HasSubstr("optim.step"));
+}
+
 // Version 1 does not look at the names of generators so closely.
 TEST(OnTheFly, MIG_9_WhatBreaksARuleOfVersion2IsRefusedByThatRule) {
   const std::string run = FreshTestFolder();

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -63,8 +65,24 @@ struct CheckpointReader::Job {
   bool gaps = true;
   std::vector<std::shared_ptr<void>> memory;  // of each entry
   std::vector<Chunks> chunks;                 // of each entry
+  // Where bytes between tensors that are not zero are put down instead of
+  // ending the reading; null: they end it.
+  std::vector<absl::Status>* damage = nullptr;
+  std::mutex mutex;  // of `damage`
+  std::function<void(uint64_t done, uint64_t total)> progress;
+  std::atomic<uint64_t> done{0};
+  uint64_t total = 0;
 
   bool Wants(size_t entry) const { return wanted.empty() || wanted[entry]; }
+  void Advance(uint64_t bytes) {
+    if (progress) progress(done += bytes, total);
+  }
+  absl::Status Gap(absl::Status problem) {
+    if (damage == nullptr) return problem;
+    std::lock_guard<std::mutex> lock(mutex);
+    damage->push_back(std::move(problem));
+    return absl::OkStatus();
+  }
 };
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
@@ -175,7 +193,9 @@ absl::Status CheckpointReader::ReadPiece(const Piece& piece, Job* job) const {
     const TableEntry& entry = manifest_.tensors[part.entry];
     const uint64_t at = entry.extents[part.extent].offset - piece.offset;
     if (job->gaps && !AllZero(&buffer[end], at - end)) {
-      return GapNotZero(file, &buffer[end], at - end, piece.offset + end);
+      status = job->Gap(
+          GapNotZero(file, &buffer[end], at - end, piece.offset + end));
+      if (!status.ok()) return status;
     }
     end = at + part.length;
     if (!job->Wants(part.entry) || entry.extents.size() > 1) continue;
@@ -185,8 +205,8 @@ absl::Status CheckpointReader::ReadPiece(const Piece& piece, Job* job) const {
     }
   }
   if (job->gaps && !AllZero(buffer.data() + end, buffer.size() - end)) {
-    return GapNotZero(file, buffer.data() + end, buffer.size() - end,
-                      piece.offset + end);
+    return job->Gap(GapNotZero(file, buffer.data() + end, buffer.size() - end,
+                               piece.offset + end));
   }
   return absl::OkStatus();
 }
@@ -217,7 +237,7 @@ absl::Status CheckpointReader::ReadSlices(size_t index, Job* job) const {
   return absl::OkStatus();
 }
 
-absl::Status CheckpointReader::ReadAndCheck(Job* job, int threads) const {
+absl::Status CheckpointReader::ReadBytes(Job* job, int threads) const {
   const std::vector<TableEntry>& entries = manifest_.tensors;
   job->memory.resize(entries.size());
   job->chunks.resize(entries.size());
@@ -239,8 +259,11 @@ absl::Status CheckpointReader::ReadAndCheck(Job* job, int threads) const {
   }
   const std::vector<Piece> pieces =
       PlanPieces(entries, manifest_.shards, kLargeBytes, kPieceBytes);
+  for (const Piece& piece : pieces) job->total += piece.length;
   absl::Status status = ParallelFor(threads, pieces.size(), [&](size_t i) {
-    return ReadPiece(pieces[i], job);
+    absl::Status read = ReadPiece(pieces[i], job);
+    job->Advance(pieces[i].length);
+    return read;
   });
   if (status.ok()) {
     // One after another when the bytes are not kept: one such tensor at a time.
@@ -248,19 +271,28 @@ absl::Status CheckpointReader::ReadAndCheck(Job* job, int threads) const {
         ParallelFor(job->keep ? threads : 1, in_slices.size(),
                     [&](size_t i) { return ReadSlices(in_slices[i], job); });
   }
-  return status.ok() ? CheckRoots(*job) : status;
+  return status;
 }
 
-absl::Status CheckpointReader::CheckRoots(const Job& job) const {
+absl::Status CheckpointReader::ReadAndCheck(Job* job, int threads) const {
+  absl::Status status = ReadBytes(job, threads);
+  if (!status.ok()) return status;
+  const std::vector<absl::Status> damage = CheckRoots(*job);
+  return damage.empty() ? absl::OkStatus() : damage.front();
+}
+
+std::vector<absl::Status> CheckpointReader::CheckRoots(const Job& job) const {
+  std::vector<absl::Status> damage;
   for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
     const TableEntry& entry = manifest_.tensors[i];
     // An alias has the digest of its owner; the table was checked for that.
     if (!job.Wants(i) || entry.alias != 0) continue;
     if (RootDigest(entry.num_bytes(), job.chunks[i]) != entry.root) {
-      return LocateDamage(i, job.chunks[i]);
+      damage.push_back(LocateDamage(i, job.chunks[i]));
+      if (job.damage == nullptr) break;
     }
   }
-  return absl::OkStatus();
+  return damage;
 }
 
 absl::Status CheckpointReader::LocateDamage(size_t index,
@@ -316,28 +348,77 @@ absl::Status CheckpointReader::LocateDamage(size_t index,
                    " of the file (its digest file cannot say where)"));
 }
 
+Tensor CheckpointReader::TensorAt(size_t index,
+                                  std::shared_ptr<const void> owner,
+                                  const void* data) const {
+  const TableEntry& entry = manifest_.tensors[index];
+  const std::vector<int64_t> shape(entry.shape.begin(), entry.shape.end());
+  return Tensor::Strided(entry.part.empty() ? entry.name : entry.part,
+                         entry.dtype, shape, DenseStrides(shape, entry.order),
+                         std::move(owner), data);
+}
+
+absl::StatusOr<Snapshot> CheckpointReader::Assemble(
+    const std::function<Tensor(size_t index)>& tensor) const {
+  Snapshot snapshot = manifest_.snapshot;
+  // From here on with data.
+  ClearTensors(&snapshot);
+  TensorPlacer placer(&snapshot);
+  for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
+    absl::Status status = placer.Place(manifest_.tensors[i], tensor(i));
+    if (!status.ok()) return status;
+  }
+  return snapshot;
+}
+
 absl::StatusOr<Snapshot> CheckpointReader::ReadAll(
     const ReadV2Options& options) const {
   Job job;
   job.options = &options;
   absl::Status status = ReadAndCheck(&job, options.threads);
   if (!status.ok()) return status;
-  Snapshot snapshot = manifest_.snapshot;
-  // From here on with data.
-  ClearTensors(&snapshot);
-  TensorPlacer placer(&snapshot);
-  for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
-    const TableEntry& entry = manifest_.tensors[i];
-    const std::vector<int64_t> shape(entry.shape.begin(), entry.shape.end());
+  return Assemble([&](size_t i) {
+    const uint32_t alias = manifest_.tensors[i].alias;
     const std::shared_ptr<void>& memory =
-        job.memory[entry.alias != 0 ? entry.alias - 1 : i];
-    Tensor tensor = Tensor::Strided(
-        entry.part.empty() ? entry.name : entry.part, entry.dtype, shape,
-        DenseStrides(shape, entry.order), memory, memory.get());
-    status = placer.Place(entry, std::move(tensor));
-    if (!status.ok()) return status;
+        job.memory[alias != 0 ? alias - 1 : i];
+    return TensorAt(i, memory, memory.get());
+  });
+}
+
+absl::StatusOr<Snapshot> CheckpointReader::View(
+    const ReadV2Options& options) const {
+  Job job;
+  job.options = &options;
+  job.keep = false;
+  absl::Status status = ReadAndCheck(&job, options.threads);
+  if (!status.ok()) return status;
+  std::vector<std::shared_ptr<const void>> mapped;
+  for (size_t s = 0; s < shards_.size(); ++s) {
+    absl::StatusOr<std::shared_ptr<const void>> shard =
+        shards_[s]->Map(manifest_.shards[s].size);
+    if (!shard.ok()) return Annotate(shard.status(), path_);
+    mapped.push_back(*std::move(shard));
   }
-  return snapshot;
+  // Slices have no place where they lie together.
+  std::vector<std::shared_ptr<const Tensor>> copies(manifest_.tensors.size());
+  for (size_t i = 0; i < copies.size(); ++i) {
+    if (manifest_.tensors[i].extents.size() <= 1) continue;
+    absl::StatusOr<Tensor> tensor = ReadTensor(i, options);
+    if (!tensor.ok()) return tensor.status();
+    copies[i] = std::make_shared<const Tensor>(*std::move(tensor));
+  }
+  return Assemble([&](size_t i) {
+    const uint32_t alias = manifest_.tensors[i].alias;
+    const size_t owner = alias != 0 ? alias - 1 : i;
+    const std::vector<Extent>& extents = manifest_.tensors[owner].extents;
+    if (extents.size() > 1) {
+      return TensorAt(i, copies[owner], copies[owner]->data());
+    }
+    if (extents.empty()) return TensorAt(i, nullptr, nullptr);
+    const std::shared_ptr<const void>& shard = mapped[extents[0].shard];
+    return TensorAt(i, shard,
+                    static_cast<const char*>(shard.get()) + extents[0].offset);
+  });
 }
 
 absl::StatusOr<Tensor> CheckpointReader::ReadTensor(
@@ -351,20 +432,43 @@ absl::StatusOr<Tensor> CheckpointReader::ReadTensor(
   job.wanted[owner] = true;
   absl::Status status = ReadAndCheck(&job, options.threads);
   if (!status.ok()) return status;
-  const std::vector<int64_t> shape(entry.shape.begin(), entry.shape.end());
-  return Tensor::Strided(entry.part.empty() ? entry.name : entry.part,
-                         entry.dtype, shape, DenseStrides(shape, entry.order),
-                         job.memory[owner], job.memory[owner].get());
+  return TensorAt(index, job.memory[owner], job.memory[owner].get());
 }
 
 absl::Status CheckpointReader::Verify(int threads) const {
+  const std::vector<absl::Status> damage = FindDamage(threads, nullptr);
+  return damage.empty() ? absl::OkStatus() : damage.front();
+}
+
+std::vector<absl::Status> CheckpointReader::FindDamage(
+    int threads,
+    const std::function<void(uint64_t done, uint64_t total)>& progress) const {
+  std::vector<absl::Status> damage;
   Job job;
   job.keep = false;
-  absl::Status status = ReadAndCheck(&job, threads);
-  return status.ok() ? VerifyAllButTensors() : status;
+  job.damage = &damage;
+  job.progress = progress;
+  absl::Status status = ReadBytes(&job, threads);
+  // Without all bytes there are no digests to compare.
+  if (status.ok()) {
+    for (absl::Status& tensor : CheckRoots(job)) {
+      damage.push_back(std::move(tensor));
+    }
+    CheckOtherFiles(&damage);
+  } else {
+    damage.push_back(std::move(status));
+  }
+  return damage;
 }
 
 absl::Status CheckpointReader::VerifyAllButTensors() const {
+  std::vector<absl::Status> damage;
+  CheckOtherFiles(&damage);
+  return damage.empty() ? absl::OkStatus() : damage.front();
+}
+
+void CheckpointReader::CheckOtherFiles(
+    std::vector<absl::Status>* damage) const {
   std::set<std::string> known = {kManifestName};
   for (uint32_t s = 0; s < manifest_.shards.size(); ++s) {
     known.insert(ShardName(manifest_.shards[s]));
@@ -374,31 +478,39 @@ absl::Status CheckpointReader::VerifyAllButTensors() const {
     absl::StatusOr<std::string> file =
         ReadSmallFile(file_system_, path,
                       DigestFileSize(manifest_.tensors, s) + kDigestChunkBytes);
-    if (!file.ok()) return file.status();
+    if (!file.ok()) {
+      damage->push_back(file.status());
+      continue;
+    }
     absl::StatusOr<std::vector<Chunks>> chunks =
         DecodeDigestFile(*file, manifest_.tensors, s);
-    if (!chunks.ok()) return Annotate(chunks.status(), path);
+    if (!chunks.ok()) {
+      damage->push_back(Annotate(chunks.status(), path));
+      continue;
+    }
     const std::vector<size_t> order = EntriesOfDigestFile(manifest_.tensors, s);
     for (size_t i = 0; i < order.size(); ++i) {
       const TableEntry& entry = manifest_.tensors[order[i]];
       if (RootDigest(entry.num_bytes(), (*chunks)[i]) != entry.root) {
-        return MakeRefusal(
+        damage->push_back(MakeRefusal(
             Refusal::CORRUPT,
             absl::StrCat(path, ": the digests of ", entry.Describe(),
-                         " are not those of the manifest"));
+                         " are not those of the manifest")));
       }
     }
   }
   absl::StatusOr<std::vector<FolderEntry>> entries = file_system_->List(path_);
-  if (!entries.ok()) return entries.status();
+  if (!entries.ok()) {
+    damage->push_back(entries.status());
+    return;
+  }
   for (const FolderEntry& entry : *entries) {
     if (known.count(entry.name) == 0) {
-      return MakeRefusal(Refusal::CORRUPT,
-                         absl::StrCat(JoinPath(path_, entry.name),
-                                      ": no file of this checkpoint"));
+      damage->push_back(MakeRefusal(
+          Refusal::CORRUPT, absl::StrCat(JoinPath(path_, entry.name),
+                                         ": no file of this checkpoint")));
     }
   }
-  return absl::OkStatus();
 }
 
 }  // namespace reprise

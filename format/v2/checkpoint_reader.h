@@ -57,13 +57,27 @@ class CheckpointReader {
   // CORRUPT naming the tensor, file and range of bytes; TRUNCATED; IO.
   absl::StatusOr<Snapshot> ReadAll(const ReadV2Options& options) const;
 
+  // The same without a copy in memory: every byte is verified (by reading, not
+  // through the mapping), then tensors are views of the mapped shards, which
+  // live as long as a tensor does. They are only read: writing to one ends the
+  // process, and so does reading one after somebody has cut the file. Tensors
+  // that are in slices are copied. Errors: also IO (EOPNOTSUPP) where files
+  // cannot be mapped.
+  absl::StatusOr<Snapshot> View(const ReadV2Options& options) const;
+
   // One tensor (an index of manifest().tensors), verified.
   absl::StatusOr<Tensor> ReadTensor(size_t index,
                                     const ReadV2Options& options) const;
 
   // Checks every byte of the folder, digest files too, and that nothing else is
-  // in it. Memory: 8 MiB for each thread, and one tensor that is in slices.
+  // in it.
   absl::Status Verify(int threads) const;
+
+  // The same; returns all that is wrong, as format/read_checkpoint.h says.
+  // Memory: 8 MiB for each thread, and one tensor that is in slices.
+  std::vector<absl::Status> FindDamage(
+      int threads,
+      const std::function<void(uint64_t done, uint64_t total)>& progress) const;
 
   // What Verify checks beside the shards' bytes: digest files against the
   // manifest, and that nothing else is in the folder.
@@ -76,9 +90,16 @@ class CheckpointReader {
   absl::Status ReadPiece(const struct Piece& piece, Job* job) const;
   absl::Status ReadLarge(const struct Piece& piece, Job* job) const;
   absl::Status ReadSlices(size_t index, Job* job) const;
+  absl::Status ReadBytes(Job* job, int threads) const;
   absl::Status ReadAndCheck(Job* job, int threads) const;
-  absl::Status CheckRoots(const Job& job) const;
+  std::vector<absl::Status> CheckRoots(const Job& job) const;
+  // `tensor` makes the tensor of an entry.
+  absl::StatusOr<Snapshot> Assemble(
+      const std::function<Tensor(size_t index)>& tensor) const;
+  Tensor TensorAt(size_t index, std::shared_ptr<const void> owner,
+                  const void* data) const;
   absl::Status LocateDamage(size_t index, const Chunks& found) const;
+  void CheckOtherFiles(std::vector<absl::Status>* damage) const;
 
   std::string path_;
   FileSystem* file_system_ = nullptr;

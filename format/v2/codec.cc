@@ -1,5 +1,6 @@
 #include "format/v2/codec.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -11,6 +12,7 @@
 #include "format/v2/limits.h"
 #include "format/v2/problem.h"
 #include "format/v2/tensor_list.h"
+#include "format/v2/unknown_content.h"
 #include "format/v2/validate.h"
 #include "format/v2/value_digest.h"
 
@@ -105,6 +107,17 @@ absl::Status PlaceTensors(const std::vector<TableEntry>& tensors,
   return absl::OkStatus();
 }
 
+// A later minor version may record more items; they are no business of this
+// one.
+void DropUnknownRecords(v2::Manifest* manifest) {
+  auto* records = manifest->mutable_inventory();
+  records->erase(std::remove_if(records->begin(), records->end(),
+                                [](const v2::ItemRecord& record) {
+                                  return record.item() > Item::WITNESS;
+                                }),
+                 records->end());
+}
+
 absl::Status CheckTies(const std::vector<TableEntry>& tensors,
                        const Snapshot& snapshot) {
   bool any = false;
@@ -141,6 +154,10 @@ absl::StatusOr<ManifestV2> DecodeV2(absl::string_view manifest,
   status = CheckFeatures(decoded.message);
   if (!status.ok()) return status;
   Snapshot& snapshot = decoded.snapshot;
+  if (minor > kV2Minor) {
+    snapshot.unknown = UnknownContentOf(decoded.message, minor);
+    DropUnknownRecords(&decoded.message);
+  }
   status = RecordsFromManifest(decoded.message, &snapshot);
   if (status.ok()) status = CheckInventoryV2(snapshot);
   if (status.ok()) status = CheckFieldsV2(decoded.message, snapshot);
@@ -190,6 +207,12 @@ absl::StatusOr<DraftV2> DraftOf(const Snapshot& snapshot) {
   if (status.ok()) status = CheckFieldsV2(draft.message, snapshot);
   if (!status.ok()) return status;
   draft.message.set_digest_algorithm(v2::XXH3_CHUNKS_64K);
+  if (snapshot.unknown.has_value()) {
+    status = PutUnknownContent(*snapshot.unknown, &draft.message);
+    if (!status.ok()) return status;
+    draft.minor = snapshot.unknown->minor;
+    draft.message.set_value_minor(kV2Minor);
+  }
   return draft;
 }
 
@@ -222,8 +245,10 @@ absl::StatusOr<EncodedV2> EncodeV2(const DraftV2& draft,
                                     size, " bytes"));
   }
   // What the reader refuses is not written: number of elements, UTF-8.
-  status = ScanWire(encoded.manifest, v2::Manifest::descriptor(),
-                    UnknownFields::kRefuse, kLimits);
+  status = ScanWire(
+      encoded.manifest, v2::Manifest::descriptor(),
+      draft.minor > kV2Minor ? UnknownFields::kAllow : UnknownFields::kRefuse,
+      kLimits);
   if (!status.ok()) {
     return MakeRefusal(RefusalOf(status) == Refusal::LIMIT
                            ? Refusal::LIMIT

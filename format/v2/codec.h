@@ -21,7 +21,7 @@
 namespace reprise {
 
 struct ManifestV2 {
-  // As parsed; keeps what this program does not know.
+  // As parsed, with unknown fields, without records of unknown items.
   checkpoint::v2::Manifest message;
   // All values. Tensors have names, dtypes and shapes and no data.
   Snapshot snapshot;
@@ -41,6 +41,8 @@ absl::StatusOr<ManifestV2> DecodeV2(absl::string_view manifest,
 struct DraftV2 {
   checkpoint::v2::Manifest message;
   std::vector<TableEntry> tensors;  // in the order of ListTensors
+  // Above this program's own when unknown content is carried.
+  uint32_t minor = kV2Minor;
 };
 absl::StatusOr<DraftV2> DraftOf(const Snapshot& snapshot);
 

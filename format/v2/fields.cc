@@ -73,7 +73,10 @@ class Exchange {
   template <typename T>
   T* Part(std::optional<T>* value, bool in_message) {
     if (encode_) return value->has_value() ? &**value : nullptr;
-    return in_message ? &value->emplace() : nullptr;
+    if (!in_message) return nullptr;
+    // Not emplace(): clang 14 does not see that a nested T can be made so.
+    *value = T();
+    return &**value;
   }
 
   bool Saved(Item item) const { return IsSavedV2(*values_, item); }

@@ -42,6 +42,13 @@ void Uncounted(void* memory) {
 }  // namespace
 void* operator new(size_t size) { return Counted(size); }
 void* operator new[](size_t size) { return Counted(size); }
+// What is not replaced is a sanitizer's own, and its memory not free()'s.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return Counted(size);
+}
+void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return Counted(size);
+}
 void operator delete(void* memory) noexcept { Uncounted(memory); }
 void operator delete[](void* memory) noexcept { Uncounted(memory); }
 void operator delete(void* memory, size_t) noexcept { Uncounted(memory); }

@@ -74,7 +74,7 @@ absl::StatusOr<WrittenV2> FinishV2(FileSystem* file_system,
   }
   absl::StatusOr<std::string> digest =
       WriteManifestFile(file_system, JoinPath(folder, kManifestName), kV2Major,
-                        kV2Minor, encoded->manifest);
+                        draft.minor, encoded->manifest);
   if (!digest.ok()) return digest.status();
   absl::Status status = file_system->SyncFolder(folder);
   if (!status.ok()) return status;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "format/checkpoint_store.h"
 #include "format/refusal.h"
@@ -92,6 +93,55 @@ TEST(SaveV2, EveryValueComesBack) {
     EXPECT_THAT(s.optional_features, ElementsAre("sidecar"));
     EXPECT_EQ(s.config.size(), 3u);
   }
+}
+
+TEST(SaveV2, C25_StepsAndSamplesBeyond32BitsAreExact) {
+  for (uint64_t step : {(uint64_t{1} << 31) + 7, (uint64_t{1} << 38) + 7}) {
+    auto loaded = RoundTrip(FullSnapshot(step), Options());
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const Snapshot& s = loaded->snapshot;
+    EXPECT_EQ(s.step, step);
+    EXPECT_EQ(s.counters->applied + s.counters->skipped, step);
+    EXPECT_EQ(s.counters->samples, step * 10);
+    EXPECT_EQ(s.sampler->cursor, step * 10);
+    EXPECT_EQ(s.schedule->position, step);
+    for (const ParameterState& state : s.optimizer->states) {
+      EXPECT_EQ(state.step, step) << state.parameter;
+    }
+    EXPECT_EQ(BaseName(loaded->path),
+              absl::StrCat("step-", absl::Dec(step, absl::kZeroPad12)));
+  }
+  // 2^41 samples: no double between here and there.
+  EXPECT_GT(((uint64_t{1} << 38) + 7) * 10, uint64_t{1} << 40);
+}
+
+// Rules: SHARD-1
+TEST(SaveV2, C35_StoredSizeIsTheTensorsBytesAndPadding) {
+  const Snapshot snapshot = FullSnapshot(60);
+  // Each tensor's bytes once, up to the next multiple of 64; tied ones are one.
+  uint64_t most = 0;
+  uint64_t least = 0;
+  auto count = [&](const Tensor& tensor) {
+    if (tensor.name() == "head.weight") return;  // tied to embed.weight
+    least += tensor.num_bytes();
+    most += (tensor.num_bytes() + 63) / 64 * 64;
+  };
+  for (const auto* tensors :
+       {&snapshot.parameters, &snapshot.buffers, &snapshot.masters,
+        &snapshot.ema_weights, &snapshot.user_tensors}) {
+    for (const Tensor& tensor : *tensors) count(tensor);
+  }
+  for (const ParameterState& state : snapshot.optimizer->states) {
+    for (const Tensor& moment : state.moments) count(moment);
+  }
+  auto loaded = RoundTrip(snapshot, Options(2, uint64_t{1} << 30));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  uint64_t stored = 0;
+  for (const auto& [name, bytes] : Files(loaded->path)) {
+    if (absl::EndsWith(name, ".bin")) stored += bytes.size();
+  }
+  EXPECT_GE(stored, least);
+  EXPECT_LE(stored, (most + 4095) / 4096 * 4096);
 }
 
 TEST(SaveV2, TiedTensorsComeBackAsOneStorage) {

@@ -1,5 +1,6 @@
 #include "format/v2/shard_writer.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -14,17 +15,20 @@ namespace {
 // Smaller tensors are put together before they are written.
 constexpr uint64_t kLargeBytes = uint64_t{1} << 18;
 constexpr uint64_t kPieceBytes = uint64_t{1} << 23;
+// What is digested and then written while it is in the cache: whole chunks.
+constexpr uint64_t kBlockBytes = uint64_t{1} << 19;
 constexpr uint32_t kReadOnly = 0444;
 
 class Writer {
  public:
   Writer(FileSystem* file_system, const std::vector<ListedTensor>& tensors,
          const std::vector<TableEntry>& entries,
-         const std::vector<ShardInfo>& shards)
+         const std::vector<ShardInfo>& shards, DigestFunction digest)
       : file_system_(file_system),
         tensors_(tensors),
         entries_(entries),
-        shards_(shards) {}
+        shards_(shards),
+        digest_(digest) {}
 
   absl::StatusOr<std::vector<Chunks>> Write(const std::string& folder,
                                             int threads) {
@@ -86,24 +90,40 @@ class Writer {
   }
 
   absl::Status Put(const Piece& piece, const char* bytes) {
-    for (const PiecePart& part : piece.parts) {
-      const Extent& extent = entries_[part.entry].extents[part.extent];
-      DigestChunks(
-          bytes + (extent.offset + part.offset - piece.offset), part.length,
-          chunks_[part.entry].data() + part.offset / kDigestChunkBytes);
-    }
     File* const file = files_[piece.shard].get();
-    absl::Status status =
-        WriteAll(file, piece.offset, absl::string_view(bytes, piece.length));
+    absl::Status status;
+    if (piece.large) {
+      uint64_t* chunks = ChunksOf(piece.parts[0]);
+      for (uint64_t at = 0; status.ok() && at < piece.length;
+           at += kBlockBytes) {
+        const uint64_t size = std::min(kBlockBytes, piece.length - at);
+        digest_(bytes + at, size, chunks + at / kDigestChunkBytes);
+        status = WriteAll(file, piece.offset + at,
+                          absl::string_view(bytes + at, size));
+      }
+    } else {
+      for (const PiecePart& part : piece.parts) {
+        const Extent& extent = entries_[part.entry].extents[part.extent];
+        digest_(bytes + (extent.offset + part.offset - piece.offset),
+                part.length, ChunksOf(part));
+      }
+      status =
+          WriteAll(file, piece.offset, absl::string_view(bytes, piece.length));
+    }
     // The device works while the next piece is digested and copied.
     if (status.ok()) file->StartWriting(piece.offset, piece.length);
     return status;
+  }
+
+  uint64_t* ChunksOf(const PiecePart& part) {
+    return chunks_[part.entry].data() + part.offset / kDigestChunkBytes;
   }
 
   FileSystem* const file_system_;
   const std::vector<ListedTensor>& tensors_;
   const std::vector<TableEntry>& entries_;
   const std::vector<ShardInfo>& shards_;
+  const DigestFunction digest_;
   std::vector<std::unique_ptr<File>> files_;
   std::vector<Chunks> chunks_;
 };
@@ -114,8 +134,9 @@ absl::StatusOr<std::vector<Chunks>> WriteShards(
     FileSystem* file_system, const std::string& folder, int threads,
     const std::vector<ListedTensor>& tensors,
     const std::vector<TableEntry>& entries,
-    const std::vector<ShardInfo>& shards) {
-  return Writer(file_system, tensors, entries, shards).Write(folder, threads);
+    const std::vector<ShardInfo>& shards, DigestFunction digest) {
+  return Writer(file_system, tensors, entries, shards, digest)
+      .Write(folder, threads);
 }
 
 absl::Status WriteDurably(FileSystem* file_system, const std::string& path,

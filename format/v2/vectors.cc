@@ -367,6 +367,17 @@ std::vector<VectorV2> FutureVectors() {
                      [](auto* m) { m->set_value_digest("0123456789abcdef"); },
                      Repair::kEnvelope),
                  9)),
+      Valid("future/minor_with_an_item", "WIRE-4 CARRY-1",
+            with(EditedManifestV2(
+                     manifest,
+                     [](auto* m) {
+                       v2::ItemRecord* record = m->add_inventory();
+                       record->set_item(static_cast<Item>(Item::WITNESS + 1));
+                       record->set_presence(Presence::PRESENCE_SAVED);
+                       record->set_as_of_step(60);
+                     },
+                     Repair::kEnvelope),
+                 9)),
       Refused("future/minor_with_an_enum_value", Refusal::INVALID_VALUE,
               "MAN-4", "sched.unit",
               with(EditedManifestV2(manifest,

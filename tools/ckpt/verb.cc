@@ -5,6 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "format/refusal.h"
+#include "reprise/tools/ckpt/report.pb.h"
+#include "tools/ckpt/console.h"
 
 namespace reprise::ckpt {
 namespace {
@@ -39,6 +41,16 @@ bool AsksForHelp(const std::string& word) {
   return word == "--help" || word == "-h" || word == "help";
 }
 
+// The right command line for the wrong thing is a bad request; what the system
+// refused when something was to be written is told by its own code.
+ExitCode CodeOf(const absl::Status& status) {
+  if (RefusalOf(status) == Refusal::REFUSAL_UNSPECIFIED &&
+      absl::IsInvalidArgument(status)) {
+    return ExitCode::EXIT_BAD_REQUEST;
+  }
+  return ExitCodeFor(status);
+}
+
 }  // namespace
 
 ExitCode RunCkpt(const std::vector<std::string>& words,
@@ -70,12 +82,22 @@ ExitCode RunCkpt(const std::vector<std::string>& words,
   const absl::Status status = verb->run(*arguments, streams);
   if (status.ok()) return ExitCode::EXIT_DONE;
   const Refusal refusal = RefusalOf(status);
+  const ExitCode code = CodeOf(status);
+  if (arguments->Has("json")) {
+    ErrorReport report;
+    if (refusal != Refusal::REFUSAL_UNSPECIFIED) {
+      report.set_refusal(TextOf(refusal));
+    }
+    report.set_message(std::string(status.message()));
+    report.set_exit_code(code);
+    PrintJson(report, streams.out);
+  }
   streams.err << "ckpt " << verb->name << ": "
               << (refusal == Refusal::REFUSAL_UNSPECIFIED
                       ? std::string()
                       : absl::StrCat(TextOf(refusal), ": "))
               << status.message() << "\n";
-  return ExitCodeFor(status);
+  return code;
 }
 
 }  // namespace reprise::ckpt

@@ -13,10 +13,13 @@
 namespace reprise::ckpt {
 
 // Where a verb writes. `out` is what was asked for (and nothing else with
-// --json); `err` is for warnings and progress.
+// --json); `err` is for warnings and progress. Colours and progress bars are
+// for terminals.
 struct Streams {
   std::ostream& out;
   std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
 };
 
 struct Verb {

@@ -203,7 +203,8 @@ std::string TensorsText(const MigratedRun& run) {
     absl::StrAppend(
         &text,
         "  Linked files are one with the source's (shares storage): "
-        "damage to one\n  damages both. --copy avoids it.\n");
+        "damage to one\n  damages both. --copy avoids it. --verify reads\n  "
+        "their bytes first.\n");
   }
   return text;
 }

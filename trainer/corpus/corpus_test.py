@@ -89,6 +89,16 @@ class CorpusTest(unittest.TestCase):
                   (name, capability, tolerance))
             self.assertEqual(c.differences(record, found, tolerance), [])
 
+    def test_command_that_makes_the_migration_of_version_1_permanent_is_printed(self):
+        checkpoint = checkpoint_of('v1/sgd-fp32-without-momentum')
+        run_dir = os.path.join(self.work, 'told')
+        shutil.copytree(checkpoint, os.path.join(run_dir, os.path.basename(checkpoint)))
+        flags = ['--threads=1', '--save_every=1000000']
+        command = 'bazel run //tools:ckpt_migrate -- ' + run_dir
+        self.assertIn(command, c.run_trainer(run_dir, flags, 'default'))
+        # What the trainer wrote itself needs none.
+        self.assertNotIn(command, c.run_trainer(run_dir, flags, 'default'))
+
     def test_kernels_of_a_narrower_instruction_set_are_told_apart_and_go_on_alike(self):
         name = 'v1/adamw-fp16-after-overflow'
         found, _ = c.continue_from(checkpoint_of(name), os.path.join(self.work, 'narrow'), 1,

@@ -3,8 +3,10 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <malloc.h>
 
 #include <fstream>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -33,9 +35,19 @@ std::string PrecisionName(at::ScalarType dtype) {
   return dtype == at::kHalf ? "fp16" : dtype == at::kBFloat16 ? "bf16" : "fp32";
 }
 
+// A step frees and allocates the same activations again. By default the C
+// library gives the larger ones back to the system each time, and the pages are
+// cleared and mapped anew: a tenth of a step's time for gpt.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
 }  // namespace
 
 void SetUpLibTorch(int threads, bool deterministic, bool allow_tf32) {
+  KeepFreedMemory();
   at::set_num_interop_threads(1);
   at::set_num_threads(threads);
   at::Context& context = at::globalContext();

@@ -12,8 +12,9 @@
 namespace reprise {
 
 // Makes results repeatable: one inter-operator thread, `threads` (>= 1)
-// intra-operator threads; deterministic kernels and TF32 as asked. Call it
-// once, before the first computation.
+// intra-operator threads; deterministic kernels and TF32 as asked; and lets the
+// process keep memory that it freed, up to 2 GiB. Call it once, before the
+// first computation.
 void SetUpLibTorch(int threads, bool deterministic = true,
                    bool allow_tf32 = false);
 

@@ -38,8 +38,10 @@ absl::Status HoldingFileSystem::Before(const Operation& op) {
     renamed_ = false;
   } else if (op.name == "Rename" && absl::EndsWith(op.to, kLatest)) {
     reached_(v1::S6);
-  } else if (op.name == "RenameNoReplace" && absl::StrContains(op.to, kTrash)) {
+    switched_ = true;
+  } else if (op.name == "SyncFolder" && switched_) {
     reached_(v1::S7);
+    switched_ = false;
   } else if (op.name == "Unlink" && absl::StrContains(op.path, kTrash)) {
     reached_(v1::S8);
   } else if (op.name == "ReadAt" && absl::StrContains(op.path, kStep) &&

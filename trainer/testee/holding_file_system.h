@@ -31,10 +31,11 @@ class HoldingFileSystem : public ForwardingFileSystem {
   const std::function<void(conformance::v1::Point)> reached_;
   std::mutex mutex_;
   // Of the shard that is being written.
-  bool opened_ = false;   // nothing is written yet
-  bool halved_ = false;   // the last write was cut in two
-  bool cut_ = false;      // some write was
-  bool renamed_ = false;  // to its final name, folder not yet synced
+  bool opened_ = false;    // nothing is written yet
+  bool halved_ = false;    // the last write was cut in two
+  bool cut_ = false;       // some write was
+  bool renamed_ = false;   // to its final name, folder not yet synced
+  bool switched_ = false;  // the hint names it, folder not yet synced
 };
 
 }  // namespace reprise

@@ -173,6 +173,40 @@ TEST(Variants, FrozenParametersKeepTheirFirstValuesAndOthersDoNot) {
   }
 }
 
+TEST(Variants, ThawedOnResumeTheLayerIsTrainedFromThereOn) {
+  const Variant variant = {"thawed", "fp32", {"--set=model.frozen=^fc1"}};
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string folder = FreshFolder("thawed", /*create=*/true);
+    FolderWatch watch(folder);
+    auto trainer = TrainerProcess::Start(Flags(folder, variant));
+    watch.WaitForStep(12, *trainer);
+    trainer->Signal(SIGKILL);
+    if (trainer->Wait() == TrainerExit::WithCode(0)) continue;
+    const TrainerResult resumed =
+        RunTrainer(Flags(folder, variant, {"--set=model.frozen="}));
+    ASSERT_EQ(resumed.exit, TrainerExit::WithCode(0)) << resumed.output;
+    EXPECT_THAT(resumed.output,
+                HasSubstr("Changed on resume: model.frozen from ^fc1 to"));
+    const auto before = ReadCheckpoint(CheckpointFolder(folder, 10));
+    const auto after = ReadCheckpoint(CheckpointFolder(folder, kSteps));
+    ASSERT_TRUE(before.ok() && after.ok()) << before.status() << after.status();
+    EXPECT_EQ(before->snapshot.frozen->size(), 2u);
+    EXPECT_THAT(*after->snapshot.frozen, IsEmpty());
+    for (size_t i = 0; i < after->snapshot.parameters.size(); ++i) {
+      EXPECT_NE(before->snapshot.parameters[i].bytes(),
+                after->snapshot.parameters[i].bytes())
+          << after->snapshot.parameters[i].name();
+    }
+    // Steps that a parameter did not take part in are not its own.
+    for (const ParameterState& state : after->snapshot.optimizer->states) {
+      EXPECT_EQ(state.step < kSteps, state.parameter.substr(0, 3) == "fc1")
+          << state.parameter << " " << state.step;
+    }
+    return;
+  }
+  FAIL() << "in " << kRounds << " rounds the trainer was never killed in time";
+}
+
 TEST(Variants, TextLearnsSomethingOfHeldOutText) {
   const Variant variant = {"text", "fp32", kGpt};
   const std::string folder = FreshFolder("text");

@@ -30,6 +30,11 @@ class ForwardingFile : public File {
   void StartWriting(uint64_t offset, uint64_t size) override {
     target_->StartWriting(offset, size);
   }
+  absl::StatusOr<std::shared_ptr<const void>> Map(uint64_t size) override {
+    absl::Status status = owner_->Before({"Map", path_, "", size, nullptr});
+    if (!status.ok()) return status;
+    return target_->Map(size);
+  }
   absl::Status Truncate(uint64_t size) override {
     absl::Status status = owner_->Before({"Truncate", path_, "", 0, nullptr});
     if (!status.ok()) return status;

@@ -281,7 +281,8 @@ absl::StatusOr<std::vector<FolderEntry>> UnsyncedFileSystem::List(
   if (folder.kind != FileKind::kFolder) return IoError(ENOTDIR, "list", path);
   std::vector<FolderEntry> entries;
   for (const auto& [name, node] : folder.names) {
-    entries.push_back({name, live_[node].kind});
+    const Node& entry = live_[node];
+    entries.push_back({name, entry.kind, entry.data.size()});
   }
   return entries;
 }

@@ -98,6 +98,11 @@ def decode(manifest_bytes, minor):
     wire.scan(manifest_bytes, manifest_pb2.Manifest.DESCRIPTOR, unknown_allowed=minor > 0)
     manifest = manifest_pb2.Manifest.FromString(manifest_bytes)
     values.refuse_unknown_features(manifest)
+    if minor > 0:
+        # WIRE-4: items that a later minor records are ignored.
+        for index in reversed(range(len(manifest.inventory))):
+            if manifest.inventory[index].item > max(values.ITEMS):
+                del manifest.inventory[index]
     checks = values.Values(manifest)
     checks.check_records()
     checks.check_fields()
