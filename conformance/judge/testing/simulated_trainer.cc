@@ -389,7 +389,8 @@ SimulatedState Initial(const Simulation& simulation) {
 }  // namespace
 
 LineageEvidence Simulate(const Simulation& simulation,
-                    const std::vector<uint64_t>& kills, const Faults& faults) {
+                         const std::vector<uint64_t>& kills,
+                         const Faults& faults) {
   LineageEvidence lineage;
   std::map<uint64_t, SimulatedState> saves;
   const SimulatedState initial = Initial(simulation);

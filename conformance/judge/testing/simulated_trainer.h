@@ -97,7 +97,8 @@ struct Faults {
 // Runs to the end, killed right after each of the steps `kills` (of the true
 // count), resuming each time.
 LineageEvidence Simulate(const Simulation& simulation,
-                    const std::vector<uint64_t>& kills, const Faults& faults);
+                         const std::vector<uint64_t>& kills,
+                         const Faults& faults);
 
 // An evidence with two baselines and a subject.
 Evidence MakeEvidence(const Simulation& simulation,
