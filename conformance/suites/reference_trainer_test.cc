@@ -83,7 +83,15 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Bed{"mlp", "fp16", 60, 20}, Bed{"mlp", "bf16", 60, 14},
                     Bed{"mlp", "fp32", 60, 14}, Bed{"convnet", "fp16", 60, 14},
                     Bed{"convnet", "bf16", 60, 14},
-                    Bed{"resnet18", "fp32", 24, 2}),
+                    Bed{"convnet", "fp32", 60, 10},
+                    // Tied weights and text.
+                    Bed{"gpt", "fp16", 60, 10}, Bed{"gpt", "bf16", 60, 10},
+                    Bed{"gpt", "fp32", 60, 10}, Bed{"resnet18", "fp32", 24, 2},
+                    Bed{"resnet18", "bf16", 24, 2},
+                    Bed{"resnet18", "fp16", 24, 2},
+                    // A rate that evaluations decide; masters; frozen layers.
+                    Bed{"plateau", "fp16", 60, 10}, Bed{"half", "bf16", 60, 10},
+                    Bed{"frozen", "fp32", 60, 10}),
     [](const testing::TestParamInfo<Bed>& info) {
       return absl::StrCat(info.param.workload, "_", info.param.precision);
     });
