@@ -5,8 +5,10 @@ kernels by what does not depend on them, and the loss within a tolerance. Each
 line of the output says which.
 """
 
+import json
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -88,6 +90,24 @@ class CorpusTest(unittest.TestCase):
             print('%s, %s: other kernels, losses compared within %g' %
                   (name, capability, tolerance))
             self.assertEqual(c.differences(record, found, tolerance), [])
+
+    def test_every_migrated_checkpoint_is_trained_on_as_the_one_that_is_migrated_in_memory(self):
+        for name in entries(['v1']):
+            with self.subTest(name):
+                new = os.path.join(self.work, name.replace('/', '-') + '-migrated')
+                migrated = subprocess.run(
+                    ['tools/ckpt_migrate/ckpt_migrate', checkpoint_of(name), '--out=' + new, '--json'],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8')
+                self.assertEqual(migrated.returncode, 0, migrated.stderr)
+                checkpoint = os.path.join(new, c.checkpoints(new)[0])
+                self.assertEqual(c.describe(checkpoint)['format.major'], '2')
+                in_memory, in_memory_end = self.run_of(name, 'default')
+                found, end = c.continue_from(checkpoint, new + '-continued', 1, 'default')
+                self.assertEqual(c.differences(in_memory, found), [])
+                # Not the losses alone: every item and tensor of the state at the end.
+                compared = subprocess.run(['tools/ckpt/ckpt', 'diff', in_memory_end, end, '--json'],
+                                          stdout=subprocess.PIPE, encoding='utf-8')
+                self.assertTrue(json.loads(compared.stdout).get('same'), compared.stdout)
 
     def test_command_that_makes_the_migration_of_version_1_permanent_is_printed(self):
         checkpoint = checkpoint_of('v1/sgd-fp32-without-momentum')
