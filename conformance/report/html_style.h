@@ -28,7 +28,8 @@ h3{font-size:15px;margin:18px 0 6px}
 .badge.pass{color:var(--pass);background:var(--pass-bg)}.badge.fail{color:var(--fail);background:var(--fail-bg)}.badge.warn{color:var(--warn);background:var(--warn-bg)}
 code,.name{font-family:ui-monospace,SFMono-Regular,Menlo,"DejaVu Sans Mono",monospace;font-size:13px}
 .name{font-weight:650}
-.lost{margin:14px 0 0;padding:0;list-style:none;display:grid;gap:6px}
+.lost{margin:14px 0 0;padding:0;list-style:none;display:grid;grid-template-columns:minmax(0,1fr);gap:6px}
+.lost .name{white-space:normal;overflow-wrap:anywhere}
 .lost li{display:flex;flex-wrap:wrap;gap:4px 12px;align-items:baseline}
 .lost span{color:var(--soft)}
 .matrix{overflow-x:auto}
