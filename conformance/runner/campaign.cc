@@ -18,6 +18,7 @@
 #include "conformance/runner/command_line.h"
 #include "conformance/runner/geometry.h"
 #include "conformance/runner/json_file.h"
+#include "conformance/runner/lineage.h"
 #include "conformance/runner/plan.h"
 #include "conformance/runner/probes.h"
 
@@ -76,7 +77,7 @@ class Campaign {
     Conclude();
     status.Update(WriteJson(result_.record, options_.out + "/campaign.json"));
     // Gone when every run folder in it was.
-    RemoveEmptyFolders(options_.out + "/work");
+    RemoveEmptyFolders(WorkFolder(options_.out));
     if (!status.ok()) return status;
     return std::move(result_);
   }

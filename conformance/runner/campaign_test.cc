@@ -141,7 +141,7 @@ TEST(Campaign, GoesAsPlannedWithTheFakeTrainerAndIsReadBack) {
   EXPECT_THAT(names, Contains("default/baseline-1"));
   EXPECT_THAT(names, Contains("default/inside_first_epoch_again"));
   EXPECT_THAT(names, Contains("default/second_resume"));
-  EXPECT_FALSE(std::filesystem::exists(options.out + "/work"))
+  EXPECT_FALSE(std::filesystem::exists(WorkFolder(options.out)))
       << "run folders of good cases are not kept";
 }
 

@@ -95,8 +95,7 @@ CaseRunner::CaseRunner(CaseSettings settings)
     : settings_(std::move(settings)) {}
 
 std::string CaseRunner::WorkFolder(const CasePlan& plan) const {
-  return absl::StrCat(settings_.dir, "/work/", plan.profile(), "/",
-                      plan.name());
+  return WorkFolderOfCase(settings_.dir, plan.profile(), plan.name());
 }
 
 RunRequest CaseRunner::RequestFor(const CasePlan& plan, int number,

@@ -24,6 +24,15 @@ AttemptPaths PathsOfAttempt(const std::string& case_folder, int number) {
           folder + "/exit"};
 }
 
+std::string WorkFolder(absl::string_view dir) {
+  return absl::StrCat(dir, "/work");
+}
+
+std::string WorkFolderOfCase(absl::string_view dir, absl::string_view profile,
+                             absl::string_view case_name) {
+  return CaseFolder(WorkFolder(dir), profile, case_name);
+}
+
 absl::StatusOr<CaseFiles> ReadCase(const std::string& case_folder) {
   CaseFiles files;
   absl::Status status = ReadJson(case_folder + "/plan.json", &files.plan);

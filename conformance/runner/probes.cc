@@ -30,8 +30,8 @@ class Probe {
       : settings_(settings), folder_(CaseFolder(settings.dir, "probes", name)) {
     std::error_code error;
     fs::create_directories(folder_, error);
-    auto place =
-        CasePlace::Make(settings.dir + "/work/probes/" + name, folder_);
+    auto place = CasePlace::Make(
+        WorkFolderOfCase(settings.dir, "probes", name), folder_);
     if (place.ok()) place_ = *std::move(place);
     record_.set_name(name);
   }
