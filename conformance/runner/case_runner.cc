@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "conformance/runner/environment.h"
 #include "conformance/runner/json_file.h"
-#include "conformance/runner/lineage.h"
 
 namespace reprise::conformance {
 namespace {
@@ -91,6 +90,26 @@ std::string Hindrance(const CasePlan& plan, const v1::AttemptRecord& record,
 
 }  // namespace
 
+AttemptOptions OptionsOf(const CaseSettings& settings, const CasePlace& place,
+                         const AttemptPaths& paths) {
+  AttemptOptions options;
+  options.command = settings.testee.command;
+  options.command.insert(options.command.end(),
+                         {"run", "--request=" + paths.request});
+  options.working_folder = settings.testee.working_folder.empty()
+                               ? place.working_folder()
+                               : settings.testee.working_folder;
+  options.environment =
+      TesteeEnvironment(settings.testee.pass, place.home(), place.temporary());
+  options.events_path = paths.events;
+  options.stdout_path = paths.out;
+  options.stderr_path = paths.err;
+  options.deadlines = settings.deadlines;
+  options.limits = settings.limits;
+  options.cancelled = settings.cancelled;
+  return options;
+}
+
 CaseRunner::CaseRunner(CaseSettings settings)
     : settings_(std::move(settings)) {}
 
@@ -129,24 +148,10 @@ absl::Status CaseRunner::RunOne(const CasePlan& plan,
   status = WriteJson(request, paths.request);
   if (!status.ok()) return status;
 
-  AttemptOptions options;
-  options.command = settings_.testee.command;
-  options.command.insert(options.command.end(),
-                         {"run", "--request=" + paths.request});
-  options.working_folder = settings_.testee.working_folder.empty()
-                               ? place->working_folder()
-                               : settings_.testee.working_folder;
-  options.environment = TesteeEnvironment(settings_.testee.pass, place->home(),
-                                          place->temporary());
-  options.events_path = paths.events;
-  options.stdout_path = paths.out;
-  options.stderr_path = paths.err;
+  AttemptOptions options = OptionsOf(settings_, *place, paths);
   options.kill = plan.attempts(number - 1).kill();
   options.means = geometry;
   options.all_features_claimed = AllClaimed(settings_.description, request);
-  options.deadlines = settings_.deadlines;
-  options.limits = settings_.limits;
-  options.cancelled = settings_.cancelled;
   if (settings_.on_event) {
     options.on_event = [this, number](const Event& event) {
       settings_.on_event(number, event);

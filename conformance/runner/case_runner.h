@@ -18,6 +18,7 @@
 
 #include "conformance/runner/attempt.h"
 #include "conformance/runner/case_place.h"
+#include "conformance/runner/lineage.h"
 #include "conformance/runner/testee.h"
 
 namespace reprise::conformance {
@@ -41,6 +42,11 @@ struct CaseSettings {
   // After every event: attempt number and its event.
   std::function<void(int, const Event&)> on_event;
 };
+
+// What every attempt of a case or a probe is given: the request that lies at
+// `paths`, in `place`, prepared for it. A kill is for the caller to add.
+AttemptOptions OptionsOf(const CaseSettings& settings, const CasePlace& place,
+                         const AttemptPaths& paths);
 
 struct CaseResult {
   v1::CaseRecord record;
