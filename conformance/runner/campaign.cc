@@ -286,10 +286,7 @@ class Campaign {
 
   void NotRun(const CasePlan& plan, const std::string& reason) {
     CaseRecord* record = result_.record.add_cases();
-    record->set_name(plan.name());
-    record->set_profile(plan.profile());
-    record->set_not_run(true);
-    record->set_reason(reason);
+    *record = NotRunRecord(plan, reason);
     record->set_replay(Replay(absl::StrCat(plan.profile(), "/", plan.name())));
   }
 

@@ -113,6 +113,19 @@ AttemptOptions OptionsOf(const CaseSettings& settings, const CasePlace& place,
 CaseRunner::CaseRunner(CaseSettings settings)
     : settings_(std::move(settings)) {}
 
+v1::CaseRecord NotRunRecord(const CasePlan& plan, const std::string& reason) {
+  v1::CaseRecord record;
+  record.set_name(plan.name());
+  record.set_profile(plan.profile());
+  record.set_not_run(true);
+  record.set_reason(reason);
+  return record;
+}
+
+std::string CaseRunner::RecordsFolder(const CasePlan& plan) const {
+  return CaseFolder(settings_.dir, plan.profile(), plan.name());
+}
+
 std::string CaseRunner::WorkFolder(const CasePlan& plan) const {
   return WorkFolderOfCase(settings_.dir, plan.profile(), plan.name());
 }
@@ -136,8 +149,7 @@ absl::Status CaseRunner::RunOne(const CasePlan& plan,
                                 const v1::Geometry& geometry, int number,
                                 CasePlace* place, AttemptResult* result) {
   const std::string name = absl::StrCat("attempt-", number);
-  const AttemptPaths paths = PathsOfAttempt(
-      CaseFolder(settings_.dir, plan.profile(), plan.name()), number);
+  const AttemptPaths paths = PathsOfAttempt(RecordsFolder(plan), number);
   absl::Status status = MakeFolders(paths.folder);
   if (!status.ok()) return status;
   status = place->Prepare(number, Describes(settings_.description, "moves"),
@@ -238,8 +250,7 @@ CaseResult CaseRunner::Run(const CasePlan& plan, const v1::Geometry& geometry,
     DropFork(plan.profile(), plan.name());
     std::error_code ignored;
     fs::remove_all(WorkFolder(plan), ignored);
-    fs::remove_all(CaseFolder(settings_.dir, plan.profile(), plan.name()),
-                   ignored);
+    fs::remove_all(RecordsFolder(plan), ignored);
     if (tries >= 2) KillEarlier(geometry, &now);
   }
 }
@@ -249,16 +260,9 @@ CaseResult CaseRunner::RunOnce(const CasePlan& plan,
                                bool* missed) {
   CaseResult result;
   const absl::Time began = absl::Now();
-  const std::string folder =
-      CaseFolder(settings_.dir, plan.profile(), plan.name());
   std::unique_ptr<CasePlace> place;
-  absl::Status status = MakeFolders(folder);
-  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
-  if (status.ok()) {
-    auto made = CasePlace::Make(WorkFolder(plan), folder);
-    status = made.status();
-    if (made.ok()) place = *std::move(made);
-  }
+  absl::Status status = MakeRecords(plan);
+  if (status.ok()) status = MakePlace(plan, &place);
   if (status.ok()) {
     status = RunAttempts(plan, geometry, 1, place.get(), keep_fork, &result);
   }
@@ -271,10 +275,24 @@ CaseResult CaseRunner::RunOnce(const CasePlan& plan,
   return result;
 }
 
+absl::Status CaseRunner::MakeRecords(const CasePlan& plan) {
+  const std::string folder = RecordsFolder(plan);
+  absl::Status status = MakeFolders(folder);
+  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
+  return status;
+}
+
+absl::Status CaseRunner::MakePlace(const CasePlan& plan,
+                                   std::unique_ptr<CasePlace>* place) {
+  auto made = CasePlace::Make(WorkFolder(plan), RecordsFolder(plan));
+  if (made.ok()) *place = *std::move(made);
+  return made.status();
+}
+
 absl::Status CaseRunner::CopyRecords(const CasePlan& plan) {
   const std::string from =
       CaseFolder(settings_.dir, plan.profile(), plan.repeats());
-  const std::string to = CaseFolder(settings_.dir, plan.profile(), plan.name());
+  const std::string to = RecordsFolder(plan);
   for (int number = 1; number < plan.attempts_size(); ++number) {
     std::error_code error;
     fs::copy(PathsOfAttempt(from, number).folder,
@@ -295,33 +313,20 @@ CaseResult CaseRunner::RunFork(
   const absl::Time began = absl::Now();
   const auto fork = forks_.find(KeyOf(plan.profile(), plan.repeats()));
   if (fork == forks_.end()) {
-    result.record.set_name(plan.name());
-    result.record.set_profile(plan.profile());
-    result.record.set_not_run(true);
-    result.record.set_reason(
-        absl::StrCat("the case that it repeats, ", plan.repeats(),
-                     ", did not come to its last attempt"));
+    result.record = NotRunRecord(
+        plan, absl::StrCat("the case that it repeats, ", plan.repeats(),
+                           ", did not come to its last attempt"));
     return result;
   }
-  const std::string folder =
-      CaseFolder(settings_.dir, plan.profile(), plan.name());
   std::unique_ptr<CasePlace> place;
-  absl::Status status = MakeFolders(folder);
-  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
+  absl::Status status = MakeRecords(plan);
   if (status.ok()) status = CopyRecords(plan);
-  if (status.ok()) {
-    auto made = CasePlace::Make(WorkFolder(plan), folder);
-    status = made.status();
-    if (made.ok()) place = *std::move(made);
-  }
+  if (status.ok()) status = MakePlace(plan, &place);
   if (status.ok()) status = place->CopyRunFolderFrom(*fork->second.place);
   if (status.ok() && edit) status = edit(place->run_folder());
   if (edit && absl::IsNotFound(status)) {
     // There is nothing to lose, so there is nothing to show.
-    result.record.set_name(plan.name());
-    result.record.set_profile(plan.profile());
-    result.record.set_not_run(true);
-    result.record.set_reason(std::string(status.message()));
+    result.record = NotRunRecord(plan, std::string(status.message()));
     place->Remove();
     return result;
   }

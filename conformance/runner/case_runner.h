@@ -54,6 +54,10 @@ struct CaseResult {
   std::vector<AttemptResult> attempts;
 };
 
+// Of a case that was not run.
+v1::CaseRecord NotRunRecord(const v1::CasePlan& plan,
+                            const std::string& reason);
+
 class CaseRunner {
  public:
   explicit CaseRunner(CaseSettings settings);
@@ -92,9 +96,13 @@ class CaseRunner {
                         const CasePlace& place, const std::string& events);
   absl::Status KeepFork(const v1::CasePlan& plan, const CasePlace& place,
                         int next_attempt);
+  absl::Status MakeRecords(const v1::CasePlan& plan);
+  absl::Status MakePlace(const v1::CasePlan& plan,
+                         std::unique_ptr<CasePlace>* place);
   absl::Status CopyRecords(const v1::CasePlan& plan);
   void Finish(const v1::CasePlan& plan, const absl::Status& status,
               CasePlace* place, CaseResult* result);
+  std::string RecordsFolder(const v1::CasePlan& plan) const;
   std::string WorkFolder(const v1::CasePlan& plan) const;
 
   const CaseSettings settings_;

@@ -80,13 +80,14 @@ absl::StatusOr<CampaignFiles> ReadCampaign(const std::string& dir) {
   if (!status.ok()) return status;
   for (const v1::CaseRecord& record : files.record.cases()) {
     CaseFiles one;
-    if (!record.not_run()) {
+    if (record.not_run()) {
+      one.plan = PlanOf(files.plan, record);
+    } else {
       absl::StatusOr<CaseFiles> read =
           ReadCase(CaseFolder(dir, record.profile(), record.name()));
       if (!read.ok()) return read.status();
       one = *std::move(read);
     }
-    if (record.not_run()) one.plan = PlanOf(files.plan, record);
     one.record = record;
     files.cases.push_back(std::move(one));
   }
