@@ -201,13 +201,10 @@ TEST(Campaign, RunsARightTrainerWrittenInShell) {
   EXPECT_THAT(result->plan.replay(), HasSubstr("--seed=1 --kills=12"));
 }
 
-TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
-  // The first resumed run is over at once, the second one is not.
-  const std::string marker = FreshFolder("marker") + "/been-here";
-  CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
-      kRight, {{"  sleep 0.02\n",
-                absl::StrCat("  [ -f ", marker, " ] && sleep 0.2\n",
-                             "  [ $n = 12 ] && touch ", marker, "\n")}}));
+// One case of a run of 12 steps, killed after `step`: `phase` of a step that is
+// said to take `step_seconds`.
+CaseResult RunLateCase(const CampaignOptions& options, uint64_t step,
+                       double phase, double step_seconds) {
   CaseSettings settings;
   settings.testee = options.testee;
   settings.dir = options.out;
@@ -219,15 +216,25 @@ TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
   v1::Kill* kill = plan.add_attempts()->mutable_kill();
   kill->set_where(v1::Kill::AFTER_STEP);
   kill->set_signal(v1::Kill::KILL);
-  kill->set_step(4);
-  kill->set_phase(0.9);
+  kill->set_step(step);
+  kill->set_phase(phase);
   plan.add_attempts();
   v1::Geometry geometry;
   geometry.set_steps(12);
+  geometry.set_step_seconds(step_seconds);
+  return CaseRunner(settings).Run(plan, geometry);
+}
+
+TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
+  // The first resumed run is over at once, the second one is not.
+  const std::string marker = FreshFolder("marker") + "/been-here";
+  CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
+      kRight, {{"  sleep 0.02\n",
+                absl::StrCat("  [ -f ", marker, " ] && sleep 0.2\n",
+                             "  [ $n = 12 ] && touch ", marker, "\n")}}));
   // Much longer than eight steps that do not sleep, much shorter than eight
   // that do.
-  geometry.set_step_seconds(0.5);
-  const CaseResult result = CaseRunner(settings).Run(plan, geometry);
+  const CaseResult result = RunLateCase(options, 4, 0.9, /*step_seconds=*/0.5);
   EXPECT_TRUE(result.record.complete()) << result.record.reason();
   EXPECT_GT(result.record.tries(), 1);
   EXPECT_LE(result.record.tries(), 4);
@@ -238,24 +245,7 @@ TEST(Campaign, BeginsACaseAgainWhenNoStepWasLeftToResume) {
   CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
       kRight, {{"while [", "s=$n\nwhile ["},
                {"done\nevent", "done\n[ $s = 0 ] && sleep 10\nevent"}}));
-  CaseSettings settings;
-  settings.testee = options.testee;
-  settings.dir = options.out;
-  settings.description.add_features("moves");
-  settings.deadlines = options.deadlines;
-  v1::CasePlan plan;
-  plan.set_name("late");
-  plan.set_profile("default");
-  v1::Kill* kill = plan.add_attempts()->mutable_kill();
-  kill->set_where(v1::Kill::AFTER_STEP);
-  kill->set_signal(v1::Kill::KILL);
-  kill->set_step(12);
-  kill->set_phase(1);
-  plan.add_attempts();
-  v1::Geometry geometry;
-  geometry.set_steps(12);
-  geometry.set_step_seconds(2);
-  const CaseResult result = CaseRunner(settings).Run(plan, geometry);
+  const CaseResult result = RunLateCase(options, 12, 1, /*step_seconds=*/2);
   EXPECT_TRUE(result.record.complete()) << result.record.reason();
   EXPECT_EQ(result.record.tries(), 4);
 }
