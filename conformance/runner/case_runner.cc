@@ -31,15 +31,10 @@ absl::Status MakeFolders(const std::string& path) {
       absl::StrCat("cannot make ", path, ": ", error.message()));
 }
 
-bool Describes(const v1::Description& description, absl::string_view feature) {
-  return std::find(description.features().begin(), description.features().end(),
-                   feature) != description.features().end();
-}
-
 bool AllClaimed(const v1::Description& description, const RunRequest& request) {
   return std::all_of(
       request.required_features().begin(), request.required_features().end(),
-      [&](const std::string& name) { return Describes(description, name); });
+      [&](const std::string& name) { return HasFeature(description, name); });
 }
 
 constexpr int kTries = 4;
@@ -152,7 +147,7 @@ absl::Status CaseRunner::RunOne(const CasePlan& plan,
   const AttemptPaths paths = PathsOfAttempt(RecordsFolder(plan), number);
   absl::Status status = MakeFolders(paths.folder);
   if (!status.ok()) return status;
-  status = place->Prepare(number, Describes(settings_.description, "moves"),
+  status = place->Prepare(number, HasFeature(settings_.description, "moves"),
                           {name + "/events.jsonl", name + "/stdout",
                            name + "/stderr", name + "/request.json"});
   if (!status.ok()) return status;
