@@ -68,16 +68,6 @@ KillAt KillAfterStep(uint64_t step) {
   return at;
 }
 
-KillAt KillAfterCommit(uint64_t step, uint32_t micro) {
-  KillAt at;
-  at.event = [step, micro](const v1::Event& event) {
-    return event.has_save() &&
-           event.save().phase() == v1::SaveEvent::COMMITTED &&
-           event.save().step() == step && event.save().micro() == micro;
-  };
-  return at;
-}
-
 FakeDriver::FakeDriver(v1::RunRequest request, fake::Customise customise,
                        std::optional<uint64_t> noise, bool quiet)
     : request_(std::move(request)),
