@@ -568,10 +568,7 @@ v1::Verdict Judge(const Evidence& evidence) {
 std::vector<std::string> NamesOf(const v1::Verdict& verdict) {
   std::set<std::string> names;
   for (const v1::Finding& finding : verdict.findings()) {
-    names.insert(absl::StrJoin(finding.names(), " or ",
-                               [](std::string* out, const v1::FaultName& name) {
-                                 absl::StrAppend(out, TextOf(name));
-                               }));
+    names.insert(NameOf(finding));
   }
   return std::vector<std::string>(names.begin(), names.end());
 }
