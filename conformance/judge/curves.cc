@@ -259,20 +259,20 @@ std::vector<v1::Finding> Attribute(const Comparison& comparison,
       return AttributeSchedule(comparison, difference, onsets);
     case Channel::kScale:
     case Channel::kSkipped:
-      return AttributeScaler(comparison, difference, onsets);
+      return AttributeScaler(comparison, difference);
     case Channel::kRng:
     case Channel::kLoss:
       return AttributeLoss(comparison, difference, onsets, unknown);
     case Channel::kGradNorm:
-      return AttributeGradient(comparison, difference, onsets);
+      return AttributeGradient(comparison, difference);
     case Channel::kUpdateNorm:
     case Channel::kUpdateNorms:
     case Channel::kParameters:
-      return AttributeUpdate(comparison, difference, onsets, unknown);
+      return AttributeUpdate(comparison, difference, unknown);
     case Channel::kApplied:
     case Channel::kSamples:
     case Channel::kEpoch:
-      return AttributeCounters(comparison, difference, onsets);
+      return AttributeCounters(comparison, difference);
     default:
       return AttributeEvaluation(comparison, difference, onsets, unknown);
   }

@@ -81,8 +81,8 @@ class Checker {
         continue;
       }
       Resume resume = i == 0 ? Resume{} : TakeUp(i, &timeline);
-      AddSaves(i, resume, timeline);
-      CheckRecords(i, resume, timeline);
+      AddSaves(i, timeline);
+      CheckRecords(i, timeline);
       CheckSaves(i, resume, timeline);
       CheckExit(i, timeline);
       result_.attempts.push_back(std::move(timeline));
@@ -306,13 +306,13 @@ class Checker {
                                          " before they were compared"));
   }
 
-  void AddSaves(size_t i, const Resume&, const Timeline& timeline) {
+  void AddSaves(size_t i, const Timeline& timeline) {
     for (const SaveRecord& record : timeline.saves) {
       saves_.push_back({record, i, false});
     }
   }
 
-  void CheckRecords(size_t i, const Resume& resume, const Timeline& timeline) {
+  void CheckRecords(size_t i, const Timeline& timeline) {
     for (size_t j = 1; j < timeline.steps.size(); ++j) {
       const uint64_t before = timeline.steps[j - 1].step();
       const uint64_t step = timeline.steps[j].step();

@@ -60,8 +60,7 @@ std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
 }
 
 std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,
-                                           const Unexplained& difference,
-                                           const Onsets& onsets) {
+                                           const Unexplained& difference) {
   const uint64_t step = difference.step;
   const double found = comparison.Found(difference.channel, step).first();
   const double expected = comparison.Expected(difference.channel, step).first();

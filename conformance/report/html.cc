@@ -310,7 +310,6 @@ class Page {
     options.divergence = divergence;
     for (const v1::ResumePoint& resume : verdict.resumes()) {
       options.kills.push_back(resume.killed_after_step());
-      options.resumes.push_back(resume.resumed_step());
     }
     Legend(verdict, divergence.has_value());
     for (const std::string& channel : channels) {
