@@ -4,13 +4,11 @@
 #include <stdlib.h>
 
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -18,6 +16,7 @@
 #include "format/interop/import_snapshot.h"
 #include "format/inventory.h"
 #include "format/refusal.h"
+#include "format/run_id.h"
 #include "format/run_layout.h"
 #include "google/protobuf/util/json_util.h"
 #include "reprise/tools/ckpt/report.pb.h"
@@ -37,13 +36,6 @@ for an exact resume.
 std::string RealPath(const std::string& path) {
   char real[PATH_MAX];
   return realpath(path.c_str(), real) != nullptr ? real : path;
-}
-
-std::string DrawRunId() {
-  std::random_device entropy;
-  std::string id;
-  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&id, "%08x", entropy());
-  return id;
 }
 
 absl::StatusOr<ImportOptions> OptionsOf(const Arguments& arguments) {
