@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "conformance/fake/item_digests.h"
 #include "conformance/protocol/number.h"
 #include "conformance/protocol/sample_ids.h"
 #include "format/refusal.h"
+#include "format/run_id.h"
 
 namespace reprise::conformance::fake {
 namespace {
@@ -22,13 +21,6 @@ namespace {
 constexpr float kMinScale = 0x1p-24f;
 
 std::atomic<bool> stop_requested{false};
-
-std::string FreshRunId() {
-  std::random_device random;
-  std::string id;
-  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&id, "%08x", random());
-  return id;
-}
 
 bool Contains(const std::vector<uint64_t>& list, uint64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -97,7 +89,7 @@ absl::Status FakeTrainer::Begin(RunRequest::Resume resume) {
     start.mutable_start()->set_checkpoint((*loaded)->checkpoint);
     saved_ = CheckpointName(state_);
   } else {
-    state_.set_run_id(FreshRunId());
+    state_.set_run_id(DrawRunId());
   }
   state_.set_attempt(state_.attempt() + 1);
   if (loaded->has_value()) {

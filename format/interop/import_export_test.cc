@@ -11,6 +11,7 @@
 #include "format/interop/export_snapshot.h"
 #include "format/interop/import_snapshot.h"
 #include "format/interop/testing/describe_values.h"
+#include "format/interop/testing/temporary_file.h"
 #include "format/inventory.h"
 #include "format/refusal.h"
 #include "format/testing/full_snapshot.h"
@@ -31,7 +32,7 @@ Snapshot ThroughCheckpoint(Snapshot snapshot) {
   snapshot.run_id = std::string(32, 'a');
   snapshot.attempt = 1;
   snapshot.writer = "import_export_test";
-  const std::string run = JoinPath(::testing::TempDir(), "run");
+  const std::string run = TempPath("run");
   (void)RemoveRecursively(FileSystem::Real(), run);
   CheckpointStore::Options options;
   options.format_major = 2;
@@ -61,15 +62,6 @@ std::vector<std::string> Below(const std::string& lines,
 
 Presence PresenceOf(const Snapshot& snapshot, Item item) {
   return snapshot.Find(item)->presence;
-}
-
-std::string WriteTorch(const std::string& name, const PyValue& root) {
-  const std::string path = JoinPath(::testing::TempDir(), name);
-  (void)FileSystem::Real()->Unlink(path);
-  auto file = FileSystem::Real()->CreateExclusive(path, 0644);
-  EXPECT_TRUE(file.ok()) << file.status();
-  EXPECT_TRUE(WriteTorchFile(root, file->get()).ok());
-  return ReadSmallFile(FileSystem::Real(), path, 1 << 20).value_or("");
 }
 
 TEST(Import, TakesEveryPartOfATrainingDict) {
@@ -262,8 +254,11 @@ TEST(Export, WritesTheFileThatPythonWasShownToGoOnFrom) {
   ASSERT_TRUE(imported.ok()) << imported.status();
   const Snapshot snapshot = ThroughCheckpoint(imported->snapshot);
   const PyDocument document = ExportTorch(snapshot);
-  EXPECT_TRUE(WriteTorch("exported.pt", *document.root) ==
-              ReadFixture("exported_seed_example.pt"));
+  const auto bytes =
+      ReadSmallFile(FileSystem::Real(),
+                    WriteTempTorchFile("exported.pt", *document.root), 1 << 20);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_TRUE(*bytes == ReadFixture("exported_seed_example.pt"));
 }
 
 TEST(Export, KeepsTiesAsOneStorage) {
@@ -271,9 +266,8 @@ TEST(Export, KeepsTiesAsOneStorage) {
   ASSERT_TRUE(imported.ok()) << imported.status();
   const Snapshot snapshot = ThroughCheckpoint(imported->snapshot);
   const PyDocument document = ExportTorch(snapshot);
-  WriteTorch("tied.pt", *document.root);
-  const auto again = ReadTorchFile(FileSystem::Real(),
-                                   JoinPath(::testing::TempDir(), "tied.pt"));
+  const auto again = ReadTorchFile(
+      FileSystem::Real(), WriteTempTorchFile("tied.pt", *document.root));
   ASSERT_TRUE(again.ok()) << again.status();
   const PyValue* model = again->document.root->Get("model");
   EXPECT_EQ(TensorOf(*model->Get("wte.weight"))->data(),

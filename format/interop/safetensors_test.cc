@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "format/interop/testing/describe_values.h"
+#include "format/interop/testing/temporary_file.h"
 #include "format/little_endian.h"
 #include "format/refusal.h"
 #include "gtest/gtest.h"
@@ -13,23 +14,10 @@
 namespace reprise {
 namespace {
 
-std::string TempPath(const std::string& name) {
-  return JoinPath(::testing::TempDir(), name);
-}
-
-std::string WriteFile(const std::string& name, absl::string_view bytes) {
-  const std::string path = TempPath(name);
-  (void)FileSystem::Real()->Unlink(path);
-  auto file = FileSystem::Real()->CreateExclusive(path, 0644);
-  EXPECT_TRUE(file.ok()) << file.status();
-  EXPECT_TRUE(WriteAll(file->get(), 0, bytes).ok());
-  return path;
-}
-
 std::string WithHeader(const std::string& header, const std::string& data) {
   std::string bytes;
   AppendLittleEndian(static_cast<uint64_t>(header.size()), &bytes);
-  return WriteFile("made.safetensors", absl::StrCat(bytes, header, data));
+  return WriteTempFile("made.safetensors", absl::StrCat(bytes, header, data));
 }
 
 // As tools/parity/interop.py prints a dict sorted by name.
@@ -62,11 +50,10 @@ TEST(Safetensors, WhatIsWrittenReadsBack) {
   const float values[6] = {0, 1, 2, 3, 4, 5};
   tensors.push_back(Tensor::Strided("columns \"first\"", DType::kF32, {2, 3},
                                     {1, 2}, nullptr, values));
-  const std::string path = TempPath("written.safetensors");
-  (void)FileSystem::Real()->Unlink(path);
-  auto out = FileSystem::Real()->CreateExclusive(path, 0644);
-  ASSERT_TRUE(out.ok());
-  ASSERT_TRUE(WriteSafetensors(tensors, {{"format", "pt"}}, out->get()).ok());
+  const std::string path =
+      WriteTempFile("written.safetensors", [&](File* file) {
+        return WriteSafetensors(tensors, {{"format", "pt"}}, file);
+      });
   const auto again = ReadSafetensors(FileSystem::Real(), path);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(Lines(again->tensors), Lines(tensors));
@@ -127,7 +114,7 @@ TEST(Safetensors, C36_RefusesHeaderLengthsBeyondTheFile) {
     std::string bytes;
     AppendLittleEndian(length, &bytes);
     const auto file = ReadSafetensors(
-        FileSystem::Real(), WriteFile("long.safetensors", bytes + "{}"));
+        FileSystem::Real(), WriteTempFile("long.safetensors", bytes + "{}"));
     EXPECT_EQ(RefusalOf(file.status()), length > (uint64_t{1} << 24)
                                             ? Refusal::LIMIT
                                             : Refusal::TRUNCATED)

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "format/interop/testing/describe_values.h"
+#include "format/interop/testing/temporary_file.h"
 #include "format/interop/zip_writer.h"
 #include "format/refusal.h"
 #include "gtest/gtest.h"
@@ -13,44 +14,14 @@
 namespace reprise {
 namespace {
 
-std::string TempPath(const std::string& name) {
-  return JoinPath(::testing::TempDir(), name);
-}
-
-// Writes `bytes` to a new file and returns its path.
-std::string WriteFile(const std::string& name, absl::string_view bytes) {
-  const std::string path = TempPath(name);
-  (void)FileSystem::Real()->Unlink(path);
-  auto file = FileSystem::Real()->CreateExclusive(path, 0644);
-  EXPECT_TRUE(file.ok()) << file.status();
-  EXPECT_TRUE(WriteAll(file->get(), 0, bytes).ok());
-  EXPECT_TRUE((*file)->Close().ok());
-  return path;
-}
-
-std::string WriteTorch(const std::string& name, const PyValue& root) {
-  const std::string path = TempPath(name);
-  (void)FileSystem::Real()->Unlink(path);
-  auto file = FileSystem::Real()->CreateExclusive(path, 0644);
-  EXPECT_TRUE(file.ok()) << file.status();
-  const absl::Status status = WriteTorchFile(root, file->get());
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_TRUE((*file)->Close().ok());
-  return path;
-}
-
 // An archive with that pickle and one storage of eight bytes.
 std::string WithPickle(const std::string& pickle) {
-  const std::string path = TempPath("made.pt");
-  (void)FileSystem::Real()->Unlink(path);
-  auto file = FileSystem::Real()->CreateExclusive(path, 0644);
-  EXPECT_TRUE(file.ok()) << file.status();
-  ZipWriter writer(file->get());
-  EXPECT_TRUE(writer.Add("a/data.pkl", pickle).ok());
-  EXPECT_TRUE(writer.Add("a/data/0", "12345678").ok());
-  EXPECT_TRUE(writer.Finish().ok());
-  EXPECT_TRUE((*file)->Close().ok());
-  return path;
+  return WriteTempFile("made.pt", [&](File* file) {
+    ZipWriter writer(file);
+    absl::Status status = writer.Add("a/data.pkl", pickle);
+    if (status.ok()) status = writer.Add("a/data/0", "12345678");
+    return status.ok() ? writer.Finish() : status;
+  });
 }
 
 // A tensor over that storage, with the given numbers as pickle bytes.
@@ -96,7 +67,7 @@ TEST(TorchFile, WhatIsWrittenReadsBackAndIsTheSameEachTime) {
   const auto file =
       ReadTorchFile(FileSystem::Real(), FixturePath("everything.pt"));
   ASSERT_TRUE(file.ok()) << file.status();
-  const std::string path = WriteTorch("again.pt", *file->document.root);
+  const std::string path = WriteTempTorchFile("again.pt", *file->document.root);
   const auto again = ReadTorchFile(FileSystem::Real(), path);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(DescribeValues(*again->document.root),
@@ -106,9 +77,9 @@ TEST(TorchFile, WhatIsWrittenReadsBackAndIsTheSameEachTime) {
   EXPECT_EQ(channels_last->DimensionOrder(),
             (std::vector<uint32_t>{0, 2, 3, 1}));
   const auto bytes = ReadSmallFile(FileSystem::Real(), path, 1 << 20);
-  const auto twice =
-      ReadSmallFile(FileSystem::Real(),
-                    WriteTorch("twice.pt", *again->document.root), 1 << 20);
+  const auto twice = ReadSmallFile(
+      FileSystem::Real(), WriteTempTorchFile("twice.pt", *again->document.root),
+      1 << 20);
   ASSERT_TRUE(bytes.ok() && twice.ok());
   EXPECT_EQ(*bytes, *twice);
 }
@@ -118,9 +89,9 @@ TEST(TorchFile, WritesTheFileThatPythonWasShownToRead) {
   const auto file =
       ReadTorchFile(FileSystem::Real(), FixturePath("everything.pt"));
   ASSERT_TRUE(file.ok()) << file.status();
-  const auto bytes =
-      ReadSmallFile(FileSystem::Real(),
-                    WriteTorch("shown.pt", *file->document.root), 1 << 20);
+  const auto bytes = ReadSmallFile(
+      FileSystem::Real(), WriteTempTorchFile("shown.pt", *file->document.root),
+      1 << 20);
   ASSERT_TRUE(bytes.ok());
   EXPECT_TRUE(*bytes == ReadFixture("written_by_reprise.pt"));
 }
@@ -129,9 +100,9 @@ TEST(TorchFile, TensorBytesBeginAtMultiplesOf64) {
   const auto file =
       ReadTorchFile(FileSystem::Real(), FixturePath("seed_example.pt"));
   ASSERT_TRUE(file.ok()) << file.status();
-  const auto bytes =
-      ReadSmallFile(FileSystem::Real(),
-                    WriteTorch("aligned.pt", *file->document.root), 1 << 20);
+  const auto bytes = ReadSmallFile(
+      FileSystem::Real(),
+      WriteTempTorchFile("aligned.pt", *file->document.root), 1 << 20);
   ASSERT_TRUE(bytes.ok());
   const Tensor* weight =
       TensorOf(*file->document.root->Get("model")->Get("conv.weight"));
@@ -149,7 +120,7 @@ TEST(TorchFile, C36_RefusesOtherKindsOfFilesByName) {
       {FixturePath("torchscript.pt"), "TorchScript"},
       {FixturePath("everything.safetensors"), "safetensors"},
       {FixturePath("everything.txt"), "text file"},
-      {WriteFile("empty.pt", ""), "an empty file"},
+      {WriteTempFile("empty.pt", ""), "an empty file"},
   };
   for (const auto& c : kCases) {
     const auto file = ReadTorchFile(FileSystem::Real(), c.path);
@@ -221,8 +192,8 @@ TEST(TorchFile, C24_RefusesEveryTruncationAndFlippedByte) {
   ASSERT_FALSE(bytes.empty());
   std::set<Refusal> seen;
   for (size_t size = 0; size < bytes.size(); size += 7) {
-    const auto file = ReadTorchFile(FileSystem::Real(),
-                                    WriteFile("cut.pt", bytes.substr(0, size)));
+    const auto file = ReadTorchFile(
+        FileSystem::Real(), WriteTempFile("cut.pt", bytes.substr(0, size)));
     ASSERT_FALSE(file.ok()) << size;
     seen.insert(RefusalOf(file.status()));
   }
@@ -234,7 +205,7 @@ TEST(TorchFile, C24_RefusesEveryTruncationAndFlippedByte) {
     std::string flipped = bytes;
     flipped[at] ^= 0x10;
     const auto file =
-        ReadTorchFile(FileSystem::Real(), WriteFile("flipped.pt", flipped));
+        ReadTorchFile(FileSystem::Real(), WriteTempFile("flipped.pt", flipped));
     if (file.ok()) {
       EXPECT_EQ(DescribeValues(*file->document.root), expected) << at;
     } else {

@@ -145,8 +145,7 @@ class Pickler {
     const std::vector<uint32_t> order = tensor.DimensionOrder();
     std::vector<int64_t> strides = DenseStrides(tensor.shape(), order);
     if (strides.empty()) {
-      std::vector<uint32_t> row_major(tensor.shape().size());
-      strides.resize(row_major.size());
+      strides.resize(tensor.shape().size());
       int64_t step = 1;
       for (size_t i = strides.size(); i-- > 0;) {
         strides[i] = step;

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "format/io/file_system.h"
@@ -89,6 +90,17 @@ absl::StatusOr<std::optional<uint64_t>> Arguments::Count(
         absl::StrCat("--", flag, ": expected a count, found \"", text, "\""));
   }
   return std::optional<uint64_t>(count);
+}
+
+std::string FlagsHelp(const std::vector<Flag>& flags, int width) {
+  std::string text;
+  for (const Flag& flag : flags) {
+    const std::string name =
+        flag.value[0] == '\0' ? absl::StrCat("--", flag.name)
+                              : absl::StrCat("--", flag.name, "=", flag.value);
+    absl::StrAppendFormat(&text, "  %-*s %s\n", width, name, flag.help);
+  }
+  return text;
 }
 
 std::string PersonsPath(absl::string_view path) {

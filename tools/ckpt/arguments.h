@@ -55,6 +55,9 @@ class Arguments {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
+// A line of help for each flag, its name in `width` columns.
+std::string FlagsHelp(const std::vector<Flag>& flags, int width);
+
 // `path`, resolved against BUILD_WORKING_DIRECTORY, which `bazel run` sets to
 // where the person stood.
 std::string PersonsPath(absl::string_view path);

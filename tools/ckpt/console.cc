@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "format/refusal.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace reprise::ckpt {
@@ -90,6 +91,14 @@ std::string Shortened(absl::string_view text, size_t width) {
   // Not in the middle of a character.
   while (width > 0 && (text[width] & 0xc0) == 0x80) --width;
   return absl::StrCat(text.substr(0, width), "...");
+}
+
+std::string ErrorText(const absl::Status& status) {
+  const Refusal refusal = RefusalOf(status);
+  return absl::StrCat(refusal == Refusal::REFUSAL_UNSPECIFIED
+                          ? ""
+                          : absl::StrCat(TextOf(refusal), ": "),
+                      status.message());
 }
 
 void PrintJson(const google::protobuf::Message& message, std::ostream& out) {

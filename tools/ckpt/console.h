@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message.h"
 
@@ -52,6 +53,9 @@ std::string HumanBytes(uint64_t bytes);
 std::string HumanTime(int64_t unix_nanos);
 // The first `width` bytes of `text`, and "..." when there are more.
 std::string Shortened(absl::string_view text, size_t width);
+
+// "REFUSAL: message", or the message alone where there is no refusal.
+std::string ErrorText(const absl::Status& status);
 
 // What is printed with --json: one message and a line end.
 void PrintJson(const google::protobuf::Message& message, std::ostream& out);

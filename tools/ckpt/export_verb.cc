@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +13,8 @@
 #include "format/interop/safetensors.h"
 #include "format/interop/torch_file.h"
 #include "format/refusal.h"
-#include "google/protobuf/util/json_util.h"
 #include "reprise/tools/ckpt/report.pb.h"
+#include "tools/ckpt/console.h"
 #include "tools/ckpt/locate.h"
 
 namespace reprise::ckpt {
@@ -29,20 +28,36 @@ load_state_dict of torch's own classes takes; NAME.safetensors with
 safetensors.torch.load_file, weights only. An existing file is never replaced.
 )";
 
-// Items that a torch file holds.
-const std::vector<Item>& ExportedItems() {
-  static const auto* items =
-      new std::vector<Item>{Item::MODEL_PARAMS,     Item::MODEL_BUFFERS,
-                            Item::MODEL_TIES,       Item::OPTIM_KIND,
-                            Item::OPTIM_GROUPS,     Item::OPTIM_MOMENTS,
-                            Item::OPTIM_STEP,       Item::OPTIM_IDENTITY,
-                            Item::SCHED_POSITION,   Item::SCHED_BASE,
-                            Item::SCHED_APPLIED,    Item::SCALER_SCALE,
-                            Item::SCALER_CONFIG,    Item::SCALER_GROWTH_TRACKER,
-                            Item::EMA_WEIGHTS,      Item::COUNTERS_STEP,
-                            Item::COUNTERS_APPLIED, Item::COUNTERS_SKIPPED,
-                            Item::COUNTERS_SAMPLES};
-  return *items;
+// Whether a torch file holds it.
+bool TorchHolds(Item item) {
+  switch (item) {
+    case Item::MODEL_PARAMS:
+    case Item::MODEL_BUFFERS:
+    case Item::MODEL_TIES:
+    case Item::OPTIM_KIND:
+    case Item::OPTIM_GROUPS:
+    case Item::OPTIM_MOMENTS:
+    case Item::OPTIM_STEP:
+    case Item::OPTIM_IDENTITY:
+    case Item::SCHED_POSITION:
+    case Item::SCHED_BASE:
+    case Item::SCHED_APPLIED:
+    case Item::SCALER_SCALE:
+    case Item::SCALER_CONFIG:
+    case Item::SCALER_GROWTH_TRACKER:
+    case Item::EMA_WEIGHTS:
+    case Item::COUNTERS_STEP:
+    case Item::COUNTERS_APPLIED:
+    case Item::COUNTERS_SKIPPED:
+    case Item::COUNTERS_SAMPLES:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool SafetensorsHold(Item item) {
+  return item == Item::MODEL_PARAMS || item == Item::MODEL_BUFFERS;
 }
 
 absl::Status WriteContents(const Snapshot& snapshot, bool safetensors, bool ema,
@@ -120,7 +135,7 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
   }
   absl::StatusOr<uint64_t> bytes =
       WriteDurably(out, snapshot, safetensors, ema);
-  if (!bytes.ok()) return bytes.status();
+  if (!bytes.ok()) return NotWritten(bytes.status());
 
   ExportReport report;
   report.set_checkpoint(checkpoint->path);
@@ -132,18 +147,13 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
                          : ExportWeights(snapshot).size());
   for (const ItemRecord& record : snapshot.inventory) {
     if (record.presence != Presence::PRESENCE_SAVED) continue;
-    const std::vector<Item>& exported = ExportedItems();
-    const size_t kept = safetensors ? 2 : exported.size();
-    if (std::find(exported.begin(), exported.begin() + kept, record.item) ==
-        exported.begin() + kept) {
+    if (safetensors ? !SafetensorsHold(record.item)
+                    : !TorchHolds(record.item)) {
       report.add_not_exported(TextOf(record.item));
     }
   }
   if (arguments.Has("json")) {
-    std::string json;
-    // A message of strings and numbers always has a JSON form.
-    (void)google::protobuf::util::MessageToJsonString(report, &json);
-    streams.out << json << "\n";
+    PrintJson(report, streams.out);
     return absl::OkStatus();
   }
   streams.out << "Exported " << report.checkpoint() << " (step "

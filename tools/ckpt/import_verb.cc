@@ -4,13 +4,11 @@
 #include <stdlib.h>
 
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -18,9 +16,10 @@
 #include "format/interop/import_snapshot.h"
 #include "format/inventory.h"
 #include "format/refusal.h"
+#include "format/run_id.h"
 #include "format/run_layout.h"
-#include "google/protobuf/util/json_util.h"
 #include "reprise/tools/ckpt/report.pb.h"
+#include "tools/ckpt/console.h"
 
 namespace reprise::ckpt {
 namespace {
@@ -37,13 +36,6 @@ for an exact resume.
 std::string RealPath(const std::string& path) {
   char real[PATH_MAX];
   return realpath(path.c_str(), real) != nullptr ? real : path;
-}
-
-std::string DrawRunId() {
-  std::random_device entropy;
-  std::string id;
-  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&id, "%08x", entropy());
-  return id;
 }
 
 absl::StatusOr<ImportOptions> OptionsOf(const Arguments& arguments) {
@@ -88,18 +80,31 @@ absl::StatusOr<ImportedSnapshot> ReadForeign(const std::string& path,
 }
 
 // A new run needs a place of its own: other checkpoints are another run's.
-absl::Status CheckIsNewPlace(const std::string& folder) {
+// Gives whether the folder is there, empty.
+absl::StatusOr<bool> CheckIsNewPlace(const std::string& folder) {
   absl::StatusOr<std::vector<FolderEntry>> entries =
       FileSystem::Real()->List(folder);
   if (!entries.ok()) {
-    return RefusalOf(entries.status()) == Refusal::ABSENT ? absl::OkStatus()
-                                                          : entries.status();
+    if (RefusalOf(entries.status()) == Refusal::ABSENT) return false;
+    return entries.status();
   }
-  if (entries->empty()) return absl::OkStatus();
+  if (entries->empty()) return true;
   return absl::InvalidArgumentError(
       absl::StrCat(folder, ": expected a new or empty folder, found ",
                    entries->size(), " entries (", entries->front().name,
                    "); an imported checkpoint begins a run of its own"));
+}
+
+// Removes what opening a run folder made; without a checkpoint it is none.
+// Problems are not told: the first cause is.
+void LeaveAsFound(const std::string& folder, bool was_there) {
+  FileSystem* files = FileSystem::Real();
+  absl::StatusOr<std::vector<FolderEntry>> entries = files->List(folder);
+  if (!entries.ok()) return;
+  for (const FolderEntry& entry : *entries) {
+    RemoveRecursively(files, JoinPath(folder, entry.name)).IgnoreError();
+  }
+  if (!was_there) files->RemoveFolder(folder).IgnoreError();
 }
 
 std::vector<std::string> Lacking(const Snapshot& snapshot, ResumeLevel level) {
@@ -152,8 +157,8 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
   const std::string& source = arguments.paths()[0];
   absl::StatusOr<ImportOptions> options = OptionsOf(arguments);
   if (!options.ok()) return options.status();
-  absl::Status status = CheckIsNewPlace(out);
-  if (!status.ok()) return status;
+  absl::StatusOr<bool> was_there = CheckIsNewPlace(out);
+  if (!was_there.ok()) return was_there.status();
   absl::StatusOr<ImportedSnapshot> imported =
       ReadForeign(RealPath(source), *options);
   if (!imported.ok()) return imported.status();
@@ -166,9 +171,13 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
   CheckpointStore::Options store_options;
   store_options.format_major = kV2Major;
   auto store = CheckpointStore::Open(out, store_options);
-  if (!store.ok()) return store.status();
+  if (!store.ok()) return NotWritten(store.status());
   absl::StatusOr<std::string> digest = (*store)->Save(snapshot);
-  if (!digest.ok()) return digest.status();
+  if (!digest.ok()) {
+    store->reset();
+    LeaveAsFound(out, *was_there);
+    return NotWritten(digest.status());
+  }
 
   ImportReport report;
   report.set_source(source);
@@ -189,10 +198,7 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
     report.add_lacking_for_bitwise(name);
   }
   if (arguments.Has("json")) {
-    std::string json;
-    // A message of strings and numbers always has a JSON form.
-    (void)google::protobuf::util::MessageToJsonString(report, &json);
-    streams.out << json << "\n";
+    PrintJson(report, streams.out);
   } else {
     PrintReport(report, streams.out);
   }

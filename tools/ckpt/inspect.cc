@@ -10,6 +10,7 @@
 #include "format/refusal.h"
 #include "format/run_entries.h"
 #include "format/version.h"
+#include "tools/ckpt/locate.h"
 
 namespace reprise::ckpt {
 namespace {
@@ -72,40 +73,6 @@ absl::Status Inspect(const std::string& path, Inspected* out) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::string> Locate(
-    const std::string& given,
-    const std::function<absl::Status(const std::string& folder)>& usable,
-    std::vector<std::string>* passed_over) {
-  FileSystem* files = FileSystem::Real();
-  const std::string path = WithoutTrailingSlashes(given);
-  if (files->LinkStat(JoinPath(path, kManifestName)).ok() ||
-      IsCheckpointNamed(BaseName(path))) {
-    absl::Status status = usable(path);
-    if (!status.ok()) return status;
-    return path;
-  }
-  absl::StatusOr<std::vector<RunEntry>> entries = ListRunEntries(path);
-  if (!entries.ok()) return entries.status();
-  absl::Status first;
-  for (const RunEntry& entry : *entries) {
-    const std::string folder = JoinPath(path, entry.name);
-    absl::Status status = usable(folder);
-    if (status.ok()) return folder;
-    const Refusal refusal = RefusalOf(status);
-    if (refusal == Refusal::TOO_NEW || refusal == Refusal::UNKNOWN_FEATURE) {
-      return status;
-    }
-    if (first.ok()) first = status;
-    passed_over->push_back(
-        absl::StrCat("passed over ", entry.name, ": ", status.message()));
-  }
-  if (!first.ok()) return first;
-  return MakeRefusal(
-      Refusal::ABSENT,
-      absl::StrCat(path, ": expected a checkpoint (", kManifestName,
-                   " in it) or a run folder (step-... in it), found neither"));
-}
 
 absl::StatusOr<Inspected> InspectMeant(const std::string& path,
                                        std::vector<std::string>* passed_over) {

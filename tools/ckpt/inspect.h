@@ -3,7 +3,6 @@
 #ifndef REPRISE_TOOLS_CKPT_INSPECT_H_
 #define REPRISE_TOOLS_CKPT_INSPECT_H_
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,14 +37,6 @@ std::vector<TensorLine> TensorsOf(const Inspected& inspected);
 // The tensor of that line, verified. Errors: CORRUPT, IO.
 absl::StatusOr<Tensor> ReadOne(const Inspected& inspected,
                                const TensorLine& line);
-
-// The folder that `path` means: itself when it has a manifest, else the newest
-// checkpoint-named one in it for which `usable` says OK; the rest as
-// InspectMeant.
-absl::StatusOr<std::string> Locate(
-    const std::string& path,
-    const std::function<absl::Status(const std::string& folder)>& usable,
-    std::vector<std::string>* passed_over);
 
 // What `listed` says, as a line of a report.
 CheckpointLine LineOf(const ListedCheckpoint& listed);

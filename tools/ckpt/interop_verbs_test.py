@@ -2,7 +2,9 @@
 
 import json
 import os
+import resource
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -25,10 +27,15 @@ class InteropVerbsTest(unittest.TestCase):
     def fixture(self, name):
         return os.path.realpath(os.path.join(FIXTURES, name))
 
-    def ckpt(self, *words, code=0):
+    def ckpt(self, *words, code=0, most=None):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
         environment = {k: v for k, v in os.environ.items() if k != 'BUILD_WORKING_DIRECTORY'}
         done = subprocess.run([CKPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              encoding='utf-8', env=environment)
+                              encoding='utf-8', env=environment,
+                              preexec_fn=limit if most else None)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -92,6 +99,26 @@ class InteropVerbsTest(unittest.TestCase):
             self.assertIn(says, done.stderr)
             self.assertEqual(done.stdout, '')
             self.assertFalse(os.path.exists(self.path('run')), words)
+
+    def test_ls_names_the_run_itself_and_not_one_that_was_abandoned(self):
+        reports = [json.loads(self.ckpt('import', self.fixture('state_dict.pt'), '--json',
+                                        '--out', self.path(name)).stdout) for name in ('run', 'old')]
+        self.assertNotEqual(reports[0]['runId'], reports[1]['runId'])
+        os.makedirs(self.path('run/abandoned'))
+        os.rename(self.path('old'), self.path('run/abandoned/1'))
+        first = self.ckpt('ls', self.path('run')).stdout.splitlines()[0]
+        self.assertIn('2 checkpoints', first)
+        self.assertIn('run ' + reports[0]['runId'], first)
+
+    def test_what_cannot_be_written_ends_with_14_and_leaves_nothing_behind(self):
+        self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('run'))
+        # A disk that is full after 3,000 bytes of a file.
+        self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('other'), code=14, most=3000)
+        self.ckpt('export', self.path('run'), '--out', self.path('a.pt'), code=14, most=3000)
+        self.assertEqual(os.listdir(self.folder), ['run'])
+        os.mkdir(self.path('mine'))
+        self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('mine'), code=14, most=3000)
+        self.assertEqual(os.listdir(self.path('mine')), [])
 
     def test_nothing_that_is_there_is_replaced(self):
         self.ckpt('import', self.fixture('state_dict.pt'), '--out', self.path('run'))

@@ -1,49 +1,61 @@
 #include "tools/ckpt/locate.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "format/refusal.h"
+#include "format/run_entries.h"
 #include "format/run_layout.h"
 
 namespace reprise::ckpt {
 
-absl::StatusOr<LoadedCheckpoint> ReadMeant(
-    const std::string& path, std::vector<std::string>* passed_over) {
+absl::StatusOr<std::string> Locate(
+    const std::string& given,
+    const std::function<absl::Status(const std::string& folder)>& usable,
+    std::vector<std::string>* passed_over) {
   FileSystem* files = FileSystem::Real();
-  if (files->LinkStat(JoinPath(path, kManifestName)).ok()) {
-    return ReadCheckpoint(path);
+  const std::string path = WithoutTrailingSlashes(given);
+  if (files->LinkStat(JoinPath(path, kManifestName)).ok() ||
+      IsCheckpointNamed(BaseName(path))) {
+    absl::Status status = usable(path);
+    if (!status.ok()) return status;
+    return path;
   }
-  absl::StatusOr<std::vector<FolderEntry>> entries = files->List(path);
+  absl::StatusOr<std::vector<RunEntry>> entries = ListRunEntries(path);
   if (!entries.ok()) return entries.status();
-  std::vector<std::pair<CheckpointPosition, std::string>> found;
-  for (const FolderEntry& entry : *entries) {
-    const auto position = ParseCheckpointName(entry.name);
-    if (position.has_value()) found.emplace_back(*position, entry.name);
-  }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return b.first < a.first; });
   absl::Status first;
-  for (const auto& [position, name] : found) {
-    absl::StatusOr<LoadedCheckpoint> checkpoint =
-        ReadCheckpoint(JoinPath(path, name));
-    if (checkpoint.ok()) return checkpoint;
-    const Refusal refusal = RefusalOf(checkpoint.status());
+  for (const RunEntry& entry : *entries) {
+    const std::string folder = JoinPath(path, entry.name);
+    absl::Status status = usable(folder);
+    if (status.ok()) return folder;
+    const Refusal refusal = RefusalOf(status);
     if (refusal == Refusal::TOO_NEW || refusal == Refusal::UNKNOWN_FEATURE) {
-      return checkpoint.status();
+      return status;
     }
-    if (first.ok()) first = checkpoint.status();
-    passed_over->push_back(absl::StrCat("passed over ", name, ": ",
-                                        checkpoint.status().message()));
+    if (first.ok()) first = status;
+    passed_over->push_back(
+        absl::StrCat("passed over ", entry.name, ": ", status.message()));
   }
   if (!first.ok()) return first;
   return MakeRefusal(
       Refusal::ABSENT,
       absl::StrCat(path, ": expected a checkpoint (", kManifestName,
                    " in it) or a run folder (step-... in it), found neither"));
+}
+
+absl::StatusOr<LoadedCheckpoint> ReadMeant(
+    const std::string& path, std::vector<std::string>* passed_over) {
+  LoadedCheckpoint checkpoint;
+  absl::StatusOr<std::string> folder = Locate(
+      path,
+      [&](const std::string& candidate) {
+        absl::StatusOr<LoadedCheckpoint> read = ReadCheckpoint(candidate);
+        if (read.ok()) checkpoint = *std::move(read);
+        return read.status();
+      },
+      passed_over);
+  if (!folder.ok()) return folder.status();
+  return checkpoint;
 }
 
 }  // namespace reprise::ckpt

@@ -75,7 +75,8 @@ void PrintForPeople(const ListReport& report, Streams streams) {
   std::string run_id;
   for (const CheckpointLine& line : report.checkpoints()) {
     bytes += line.bytes();
-    if (!line.run_id().empty()) run_id = line.run_id();
+    // The last of the run itself; an abandoned branch may be another run's.
+    if (line.branch().empty() && !line.run_id().empty()) run_id = line.run_id();
   }
   streams.out << Painted(report.run(), Paint::kBold, colours) << ": "
               << report.checkpoints_size()

@@ -26,32 +26,31 @@ std::string ListOfVerbs(const std::vector<Verb>& verbs) {
 }
 
 std::string HelpOf(const Verb& verb) {
-  std::string text = absl::StrCat("usage: ckpt ", verb.name, " [FLAGS] ",
-                                  verb.paths, "\n\n", verb.help, "\n");
-  for (const Flag& flag : verb.flags) {
-    const std::string name =
-        flag.value[0] == '\0' ? absl::StrCat("--", flag.name)
-                              : absl::StrCat("--", flag.name, "=", flag.value);
-    absl::StrAppendFormat(&text, "  %-28s %s\n", name, flag.help);
-  }
-  return text;
+  const std::string text = absl::StrCat("usage: ckpt ", verb.name, " [FLAGS] ",
+                                        verb.paths, "\n\n", verb.help, "\n");
+  return text + FlagsHelp(verb.flags, 28);
 }
 
 bool AsksForHelp(const std::string& word) {
   return word == "--help" || word == "-h" || word == "help";
 }
 
-// The right command line for the wrong thing is a bad request; what the system
-// refused when something was to be written is told by its own code.
+// Marks a status of NotWritten.
+constexpr char kNotWritten[] = "reprise/ckpt.not_written";
+
 ExitCode CodeOf(const absl::Status& status) {
-  if (RefusalOf(status) == Refusal::REFUSAL_UNSPECIFIED &&
-      absl::IsInvalidArgument(status)) {
-    return ExitCode::EXIT_BAD_REQUEST;
-  }
-  return ExitCodeFor(status);
+  return status.GetPayload(kNotWritten).has_value() ? ExitCode::EXIT_SAVE_FAILED
+                                                    : ExitCodeFor(status);
 }
 
 }  // namespace
+
+absl::Status NotWritten(absl::Status status) {
+  if (RefusalOf(status) == Refusal::IO) {
+    status.SetPayload(kNotWritten, absl::Cord());
+  }
+  return status;
+}
 
 ExitCode RunCkpt(const std::vector<std::string>& words,
                  const std::vector<Verb>& verbs, Streams streams) {
@@ -92,11 +91,7 @@ ExitCode RunCkpt(const std::vector<std::string>& words,
     report.set_exit_code(code);
     PrintJson(report, streams.out);
   }
-  streams.err << "ckpt " << verb->name << ": "
-              << (refusal == Refusal::REFUSAL_UNSPECIFIED
-                      ? std::string()
-                      : absl::StrCat(TextOf(refusal), ": "))
-              << status.message() << "\n";
+  streams.err << "ckpt " << verb->name << ": " << ErrorText(status) << "\n";
   return code;
 }
 

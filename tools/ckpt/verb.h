@@ -33,6 +33,10 @@ struct Verb {
   absl::Status (*run)(const Arguments& arguments, Streams streams);
 };
 
+// `status`, if it is the system's refusal to write what was to be written, so
+// that the program ends with EXIT_SAVE_FAILED; any other as it is.
+absl::Status NotWritten(absl::Status status);
+
 // Runs `words` (without the program's name); returns the exit code. Thread-safe
 // as far as the streams are.
 ExitCode RunCkpt(const std::vector<std::string>& words,

@@ -8,12 +8,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "format/io/file_system.h"
 #include "format/migrate/migrate_run.h"
 #include "format/migrate/rename_rules.h"
 #include "format/refusal.h"
 #include "tools/ckpt/arguments.h"
+#include "tools/ckpt/console.h"
 #include "tools/ckpt_migrate/report.h"
 
 namespace reprise::ckpt_migrate {
@@ -51,12 +51,7 @@ std::string Help() {
       "folder "
       "appears when\nall of it is written, compared and synced, or not at all; "
       "after a kill, the same\ncommand goes on.\n\n";
-  for (const Flag& flag : Flags()) {
-    const std::string name =
-        flag.value[0] == '\0' ? absl::StrCat("--", flag.name)
-                              : absl::StrCat("--", flag.name, "=", flag.value);
-    absl::StrAppendFormat(&text, "  %-16s %s\n", name, flag.help);
-  }
+  text += ckpt::FlagsHelp(Flags(), 16);
   absl::StrAppend(
       &text,
       "\nRules: one a line; # begins a comment. A pattern is RE2 and need not "
@@ -132,12 +127,7 @@ ExitCode Fail(const std::string& source, const std::string& out_folder,
               const absl::Status& status, bool writing, bool json,
               std::ostream& out, std::ostream& err) {
   const ExitCode code = CodeOf(status, writing);
-  const Refusal refusal = RefusalOf(status);
-  err << "ckpt_migrate: "
-      << (refusal == Refusal::REFUSAL_UNSPECIFIED
-              ? std::string()
-              : absl::StrCat(TextOf(refusal), ": "))
-      << status.message() << "\n"
+  err << "ckpt_migrate: " << ckpt::ErrorText(status) << "\n"
       << "Nothing was changed.\n";
   if (json) out << JsonFailure(source, out_folder, status, code);
   return code;

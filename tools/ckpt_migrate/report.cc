@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "format/refusal.h"
-#include "google/protobuf/util/json_util.h"
 #include "reprise/tools/ckpt_migrate/report.pb.h"
+#include "tools/ckpt/console.h"
 
 namespace reprise::ckpt_migrate {
 namespace {
@@ -20,18 +20,6 @@ namespace {
 constexpr size_t kWidth = 78;
 // Lines of one step that are shown without --explain.
 constexpr size_t kNotes = 12;
-
-std::string Bytes(uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"bytes", "KB", "MB", "GB", "TB"};
-  double size = static_cast<double>(bytes);
-  int unit = 0;
-  while (size >= 1000 && unit < 4) {
-    size /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? absl::StrCat(bytes, " bytes")
-                   : absl::StrFormat("%.1f %s", size, kUnits[unit]);
-}
 
 std::string Count(size_t n, absl::string_view what) {
   return absl::StrCat(n, " ", what, n == 1 ? "" : "s");
@@ -261,10 +249,9 @@ std::string OutcomeName(MigrationOutcome outcome) {
 }
 
 std::string AsJson(const Report& report) {
-  std::string json;
-  const auto status =
-      google::protobuf::util::MessageToJsonString(report, &json);
-  return status.ok() ? json + "\n" : "";
+  std::ostringstream json;
+  ckpt::PrintJson(report, json);
+  return json.str();
 }
 
 void FillCheckpoint(const MigratedCheckpoint& from, Checkpoint* to) {
@@ -309,8 +296,8 @@ std::string TextReport(const std::string& source, const MigratedRun& run,
   for (const MigratedCheckpoint& checkpoint : run.checkpoints) {
     absl::StrAppend(&text, "  ", checkpoint.name, "  ", Versions(checkpoint),
                     "  ", Count(checkpoint.tensors, "tensor"), ", ",
-                    Bytes(checkpoint.tensor_bytes), HowItCame(run, checkpoint),
-                    "\n");
+                    ckpt::HumanBytes(checkpoint.tensor_bytes),
+                    HowItCame(run, checkpoint), "\n");
     if (!checkpoint.written.why_copied.empty()) {
       absl::StrAppend(&text,
                       Wrapped(absl::StrCat("could not be linked: ",

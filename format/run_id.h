@@ -1,6 +1,6 @@
-// Identity of a run.
-#ifndef REPRISE_TRAINER_RUN_ID_H_
-#define REPRISE_TRAINER_RUN_ID_H_
+// Identity of a run (Snapshot::run_id). Thread-safe.
+#ifndef REPRISE_FORMAT_RUN_ID_H_
+#define REPRISE_FORMAT_RUN_ID_H_
 
 #include <string>
 
@@ -12,4 +12,4 @@ std::string DrawRunId();
 
 }  // namespace reprise
 
-#endif  // REPRISE_TRAINER_RUN_ID_H_
+#endif  // REPRISE_FORMAT_RUN_ID_H_

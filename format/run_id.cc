@@ -1,4 +1,4 @@
-#include "trainer/run_id.h"
+#include "format/run_id.h"
 
 #include <random>
 
