@@ -175,7 +175,7 @@ Observation Comparison::Expected(Channel channel, uint64_t step) const {
 double Comparison::Threshold(Channel channel, uint64_t step) const {
   if (!IsOwn(channel, step)) return context_.noise.Threshold(channel, step);
   return context_.noise.ReplayThreshold(
-      channel, step, step > resume_.step ? step - resume_.step : 0);
+      channel, step > resume_.step ? step - resume_.step : 0);
 }
 
 bool Comparison::Differs(Channel channel, uint64_t step) const {
@@ -262,7 +262,7 @@ std::vector<v1::Finding> Attribute(const Comparison& comparison,
       return AttributeScaler(comparison, difference);
     case Channel::kRng:
     case Channel::kLoss:
-      return AttributeLoss(comparison, difference, onsets, unknown);
+      return AttributeLoss(comparison, difference, unknown);
     case Channel::kGradNorm:
       return AttributeGradient(comparison, difference);
     case Channel::kUpdateNorm:

@@ -124,7 +124,6 @@ std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
                                          const Unexplained& difference);
 std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
                                        const Unexplained& difference,
-                                       const Onsets& onsets,
                                        const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
                                            const Unexplained& difference);

@@ -55,9 +55,8 @@ std::set<uint64_t> Positions(const Context& context, const Timeline& attempt,
         const Observation b = ReadChannel(channel, other, nullptr);
         if (!a.present() || !b.present()) continue;
         const double threshold =
-            replay
-                ? context.noise.ReplayThreshold(channel, other->step(), i + 1)
-                : context.noise.Threshold(channel, other->step());
+            replay ? context.noise.ReplayThreshold(channel, i + 1)
+                   : context.noise.Threshold(channel, other->step());
         if (Differs(a, b, threshold)) fits = false;
         ++compared;
         told |= channel == Channel::kIds || context.noise.Exact(channel);
