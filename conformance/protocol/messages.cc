@@ -84,9 +84,11 @@ absl::Status FromJson(absl::string_view json,
   auto status = google::protobuf::util::JsonStringToMessage(
       {json.data(), json.size()}, message, options);
   if (!status.ok()) {
+    // What follows the first line shows the text itself.
+    const std::string why(status.message());
     return absl::InvalidArgumentError(
         absl::StrCat("expected a ", message->GetTypeName(),
-                     " in proto3 JSON: ", std::string(status.message())));
+                     " in proto3 JSON: ", why.substr(0, why.find('\n'))));
   }
   return absl::OkStatus();
 }
