@@ -201,6 +201,55 @@ TEST(Campaign, RunsARightTrainerWrittenInShell) {
   EXPECT_THAT(result->plan.replay(), HasSubstr("--seed=1 --kills=12"));
 }
 
+// A trainer may print what it likes, also lines that look like events, bytes
+// that are no text and a last line that never ends.
+TEST(Campaign, NoiseOnStdoutAndStderrChangesNothing) {
+  const std::string noise = R"sh(
+noise() {
+  printf '{"step":{"step":"999"}}\n{"end":{"step":"999","finished":true}}\n'
+  printf '\377\376\000\033[2J half a line {"save":'
+}
+[ "$1" = describe ] || { noise; noise >&2; }
+)sh";
+  CampaignOptions quiet = ScriptTestee(kRight);
+  CampaignOptions noisy = ScriptTestee(
+      noise +
+      absl::StrReplaceAll(
+          kRight, {{"  sleep 0.02\n", "  sleep 0.02; noise; noise >&2\n"}}));
+  for (CampaignOptions* options : {&quiet, &noisy}) {
+    options->kills = 4;
+    const auto result = RunCampaign(*options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->complete()) << Summary(*result);
+    for (const v1::ProbeRecord& probe : result->record.probes()) {
+      EXPECT_TRUE(probe.passed()) << probe.name() << ": " << probe.detail();
+    }
+  }
+  const auto a = ReadCampaign(quiet.out);
+  const auto b = ReadCampaign(noisy.out);
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  ASSERT_EQ(a->cases.size(), b->cases.size());
+  int compared = 0;
+  for (size_t i = 0; i < a->cases.size(); ++i) {
+    const auto& left = a->cases[i].attempts;
+    const auto& right = b->cases[i].attempts;
+    // Runs that nobody kills leave the same events to the byte.
+    if (left.size() != 1) continue;
+    ASSERT_EQ(right.size(), 1);
+    ASSERT_EQ(left[0].log.events.size(), right[0].log.events.size());
+    for (size_t k = 0; k < left[0].log.events.size(); ++k) {
+      EXPECT_EQ(left[0].log.events[k].SerializeAsString(),
+                right[0].log.events[k].SerializeAsString());
+    }
+    const std::string folder = CaseFolder(noisy.out, b->cases[i].plan.profile(),
+                                          b->cases[i].plan.name());
+    EXPECT_THAT(ReadFile(PathsOfAttempt(folder, 1).out),
+                HasSubstr("half a line"));
+    ++compared;
+  }
+  EXPECT_GE(compared, 2);
+}
+
 // One case of a run of 12 steps, killed after `step`: `phase` of a step that is
 // said to take `step_seconds`.
 CaseResult RunLateCase(const CampaignOptions& options, uint64_t step,
