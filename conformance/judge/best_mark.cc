@@ -1,6 +1,8 @@
 #include "conformance/judge/best_mark.h"
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,13 +23,16 @@ std::optional<uint64_t> StepOf(const std::vector<Timeline>& attempts,
   return step;
 }
 
-bool Committed(const std::vector<Timeline>& attempts, uint64_t step) {
+using Position = std::pair<uint64_t, uint32_t>;  // step, micro-step
+
+std::set<Position> Committed(const std::vector<Timeline>& attempts) {
+  std::set<Position> positions;
   for (const Timeline& attempt : attempts) {
     for (const SaveRecord& save : attempt.saves) {
-      if (save.committed && save.micro == 0 && save.step == step) return true;
+      if (save.committed) positions.emplace(save.step, save.micro);
     }
   }
-  return false;
+  return positions;
 }
 
 }  // namespace
@@ -42,8 +47,11 @@ std::optional<v1::Finding> CheckBestMark(const Context& context,
   const Timeline& last = subject.attempts.back();
   if (!baseline.end.has_value() || !last.end.has_value()) return {};
   const std::optional<uint64_t> due = StepOf({baseline}, baseline.end->best());
-  if (!due.has_value() || !Committed(subject.attempts, *due)) return {};
+  const std::set<Position> committed = Committed(subject.attempts);
+  if (!due.has_value() || committed.count({*due, 0}) == 0) return {};
   const std::string& marked = last.end->best();
+  // Retention may count saves, and a stop on request makes one more.
+  if (marked.empty() && committed != Committed({baseline})) return {};
   const std::optional<uint64_t> step = StepOf(subject.attempts, marked);
   if (step == due) return {};
   return MakeFinding(

@@ -102,6 +102,21 @@ TEST(BestMark, NamesAMarkThatIsGone) {
               HasSubstr("no checkpoint is marked"));
 }
 
+// The save of a stop on request pushed the best one out of those kept.
+TEST(BestMark, MayBeGoneWhereMoreWasSaved) {
+  Evidence evidence = Subject("");
+  v1::SaveEvent& save =
+      *evidence.subject.attempts[0].events.emplace_back().mutable_save();
+  save.set_phase(v1::SaveEvent::COMMITTED);
+  save.set_step(23);
+  save.set_checkpoint("a23");
+  evidence.subject.attempts[1] =
+      Ended(Attempt("b", 24, kSteps), "b30", /*best=*/"");
+  evidence.subject.attempts[1].events[0].mutable_start()->set_checkpoint("a23");
+  EXPECT_EQ(Judge(evidence).outcome(), v1::PASS)
+      << Judge(evidence).DebugString();
+}
+
 TEST(BestMark, NamesAMarkOnWhatNobodySaved) {
   const v1::Verdict verdict = Judge(Subject("a25"));
   EXPECT_THAT(NamesOf(verdict), ElementsAre("best:CHANGED"));
