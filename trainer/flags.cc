@@ -62,8 +62,9 @@ ABSL_FLAG(absl::optional<uint32_t>, keep, absl::nullopt,
 ABSL_FLAG(absl::optional<uint64_t>, seed, absl::nullopt,
           "seed of everything random (run.seed).");
 ABSL_FLAG(absl::optional<double>, max_seconds, absl::nullopt,
-          "seconds that this process may run; it saves before and ends with "
-          "exit code 13 (run.max_seconds).");
+          "seconds that this process may run from its start; it does one step "
+          "at least, saves before and ends with exit code 13 "
+          "(run.max_seconds).");
 ABSL_FLAG(absl::optional<uint32_t>, threads, absl::nullopt,
           "CPU threads; 0: one per core, and on resume the checkpoint's "
           "(run.threads).");

@@ -176,6 +176,7 @@ class Session {
   ExitCode StartFromWeights();
   ExitCode Train();
 
+  TimeBudget budget_;  // counts from the process's start
   const CommandLine& line_;
   const SessionHooks& hooks_;
   TrainObserver nobody_;
@@ -430,7 +431,7 @@ ExitCode Session::Train() {
   if (!metrics.ok()) {
     return Report(ExitCode::EXIT_SAVE_FAILED, metrics.status());
   }
-  TimeBudget budget(config_.run().max_seconds());
+  budget_.Begin(config_.run().max_seconds());
   Progress progress(config_.run().steps(), config_.run().log_every());
   Evaluator evaluator(&*test_, device_, AutocastDType(config_.precision()),
                       observer_);
@@ -441,11 +442,11 @@ ExitCode Session::Train() {
   if (config_.data().augment()) ahead.augment = Augment::kShift2FlipV1;
   DataLoader loader(&*train_, *state_->sampler, ahead);
   Saver::Parts saving{&config_.save(), &*schedule_, run_,      store_.get(),
-                      &*metrics,       &progress,   observer_, &budget,
+                      &*metrics,       &progress,   observer_, &budget_,
                       std::nullopt,    ""};
   TrainLoop::Parts parts{&config_,     &*train_,     device_,    &loader,
                          &*schedule_,  run_.attempt, &evaluator, nullptr,
-                         &*metrics,    &progress,    observer_,  &budget,
+                         &*metrics,    &progress,    observer_,  &budget_,
                          std::nullopt, std::nullopt};
   if (choice_.from.has_value()) {
     const Snapshot& snapshot = choice_.from->snapshot;

@@ -15,15 +15,17 @@ double Clock() {
 
 }  // namespace
 
-TimeBudget::TimeBudget(double max_seconds, std::function<double()> now)
-    : max_seconds_(max_seconds),
-      now_(now ? std::move(now) : Clock),
-      start_(now_()),
-      last_lap_(start_) {}
+TimeBudget::TimeBudget(std::function<double()> now)
+    : now_(now ? std::move(now) : Clock), start_(now_()) {}
+
+void TimeBudget::Begin(double max_seconds) {
+  max_seconds_ = max_seconds;
+  last_lap_ = now_();
+}
 
 void TimeBudget::Lap() {
   const double now = now_();
-  longest_lap_ = std::max(longest_lap_, now - last_lap_);
+  longest_lap_ = std::max(longest_lap_.value_or(0), now - last_lap_);
   last_lap_ = now;
 }
 
@@ -32,8 +34,8 @@ void TimeBudget::SaveTook(double seconds) {
 }
 
 bool TimeBudget::Spent() const {
-  return max_seconds_ > 0 &&
-         Elapsed() + longest_lap_ + longest_save_ >= max_seconds_;
+  return max_seconds_ > 0 && longest_lap_.has_value() &&
+         Elapsed() + *longest_lap_ + longest_save_ >= max_seconds_;
 }
 
 }  // namespace reprise

@@ -7,7 +7,9 @@ namespace {
 
 TEST(TimeBudget, LeavesRoomForTheLongestTurnAndTheLongestSave) {
   double now = 100;
-  TimeBudget budget(60, [&now] { return now; });
+  TimeBudget budget([&now] { return now; });
+  now += 10;  // start-up, which is no turn
+  budget.Begin(60);
   EXPECT_FALSE(budget.Spent());
   now += 5;
   budget.Lap();  // 5 s
@@ -21,16 +23,30 @@ TEST(TimeBudget, LeavesRoomForTheLongestTurnAndTheLongestSave) {
   EXPECT_TRUE(budget.Spent());
 }
 
+TEST(TimeBudget, IsNeverSpentBeforeOneTurn) {
+  double now = 100;
+  TimeBudget budget([&now] { return now; });
+  now += 1e6;
+  budget.Begin(1e-9);
+  EXPECT_FALSE(budget.Spent());
+  budget.Lap();
+  EXPECT_TRUE(budget.Spent());
+}
+
 TEST(TimeBudget, ZeroIsNoLimit) {
   double now = 0;
-  TimeBudget budget(0, [&now] { return now; });
+  TimeBudget budget([&now] { return now; });
+  budget.Begin(0);
   now = 1e9;
+  budget.Lap();
   EXPECT_FALSE(budget.Spent());
   EXPECT_EQ(budget.Elapsed(), 1e9);
 }
 
 TEST(TimeBudget, RealClockGoesOn) {
-  const TimeBudget budget(1e9);
+  TimeBudget budget;
+  budget.Begin(1e9);
+  budget.Lap();
   EXPECT_GE(budget.Elapsed(), 0);
   EXPECT_FALSE(budget.Spent());
 }

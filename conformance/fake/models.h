@@ -15,7 +15,7 @@ namespace reprise::conformance::fake {
 std::unique_ptr<Model> MakeMlp(const Bed& bed);
 // Next token of three: embedding of 24 tokens x 8, one hidden layer, output
 // layer tied to the embedding.
-std::unique_ptr<Model> MakeTokenModel(const Bed& bed);
+std::unique_ptr<Model> MakeTokenModel();
 
 // Adds parameters (drawn from the state's cpu generator), buffers and ties.
 void InitialiseMlp(State* state);

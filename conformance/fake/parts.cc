@@ -205,7 +205,7 @@ void DescribeConfig(const Bed& bed, State* state) {
 Parts MakeParts(const Bed& bed) {
   Parts parts;
   parts.sampler = std::make_unique<PermutationSampler>();
-  parts.model = bed.model == "mlp" ? MakeMlp(bed) : MakeTokenModel(bed);
+  parts.model = bed.model == "mlp" ? MakeMlp(bed) : MakeTokenModel();
   parts.optimizer = MakeOptimizer();
   parts.scaler = std::make_unique<LossScaler>();
   parts.schedule = std::make_unique<FormSchedule>();

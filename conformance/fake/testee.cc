@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "conformance/fake/hold.h"
 #include "conformance/fake/noisy_model.h"
+#include "conformance/fake/quiet.h"
 #include "conformance/protocol/event_log.h"
 #include "format/refusal.h"
 
@@ -26,7 +27,7 @@ class FileSink : public EventSink {
 
   void Write(const Event& event) override {
     Event out = event;
-    if (quiet_ && !Reduce(&out)) return;
+    if (quiet_ && !ReduceToQuiet(&out)) return;
     absl::Status status = writer_->Write(out);
     if (status.ok()) return;
     // A run whose record is cut is no evidence: it ends here.
@@ -35,18 +36,6 @@ class FileSink : public EventSink {
   }
 
  private:
-  // What a quiet testee tells; false: nothing of this event.
-  static bool Reduce(Event* event) {
-    if (event->has_state() || event->has_evaluation()) return false;
-    if (!event->has_step()) return true;
-    v1::StepEvent kept;
-    kept.set_step(event->step().step());
-    *kept.mutable_loss() = event->step().loss();
-    *kept.mutable_lr() = event->step().lr();
-    *event->mutable_step() = std::move(kept);
-    return true;
-  }
-
   EventWriter* const writer_;
   const bool quiet_;
 };

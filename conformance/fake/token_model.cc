@@ -127,7 +127,7 @@ class TokenModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeTokenModel(const Bed& bed) {
+std::unique_ptr<Model> MakeTokenModel() {
   return std::make_unique<TokenModel>();
 }
 

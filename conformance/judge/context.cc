@@ -95,11 +95,15 @@ std::string TextOf(const v1::FaultName& name) {
                       reprise::TextOf(name.fault()));
 }
 
+std::string NameOf(const v1::Finding& finding) {
+  return absl::StrJoin(finding.names(), " or ",
+                       [](std::string* out, const v1::FaultName& name) {
+                         absl::StrAppend(out, TextOf(name));
+                       });
+}
+
 std::string NamesText(const v1::Finding& finding) {
-  std::string text = absl::StrJoin(
-      finding.names(), " or ", [](std::string* out, const v1::FaultName& name) {
-        absl::StrAppend(out, TextOf(name));
-      });
+  std::string text = NameOf(finding);
   if (finding.names_size() > 1) text += " (cannot tell)";
   return text;
 }

@@ -71,7 +71,9 @@ Context MakeContext(const Evidence& evidence);
 v1::FaultName Name(Item item, Fault fault);
 // "scaler.scale:RESET".
 std::string TextOf(const v1::FaultName& name);
-// "scaler.scale:RESET", or "rng.cpu:RESET or rng.cuda:RESET (cannot tell)".
+// "scaler.scale:RESET", or "rng.cpu:RESET or rng.cuda:RESET".
+std::string NameOf(const v1::Finding& finding);
+// The same, with " (cannot tell)" behind several.
 std::string NamesText(const v1::Finding& finding);
 
 v1::Finding MakeFinding(std::vector<v1::FaultName> names,

@@ -175,7 +175,7 @@ Observation Comparison::Expected(Channel channel, uint64_t step) const {
 double Comparison::Threshold(Channel channel, uint64_t step) const {
   if (!IsOwn(channel, step)) return context_.noise.Threshold(channel, step);
   return context_.noise.ReplayThreshold(
-      channel, step, step > resume_.step ? step - resume_.step : 0);
+      channel, step > resume_.step ? step - resume_.step : 0);
 }
 
 bool Comparison::Differs(Channel channel, uint64_t step) const {
@@ -259,20 +259,20 @@ std::vector<v1::Finding> Attribute(const Comparison& comparison,
       return AttributeSchedule(comparison, difference, onsets);
     case Channel::kScale:
     case Channel::kSkipped:
-      return AttributeScaler(comparison, difference, onsets);
+      return AttributeScaler(comparison, difference);
     case Channel::kRng:
     case Channel::kLoss:
-      return AttributeLoss(comparison, difference, onsets, unknown);
+      return AttributeLoss(comparison, difference, unknown);
     case Channel::kGradNorm:
-      return AttributeGradient(comparison, difference, onsets);
+      return AttributeGradient(comparison, difference);
     case Channel::kUpdateNorm:
     case Channel::kUpdateNorms:
     case Channel::kParameters:
-      return AttributeUpdate(comparison, difference, onsets, unknown);
+      return AttributeUpdate(comparison, difference, unknown);
     case Channel::kApplied:
     case Channel::kSamples:
     case Channel::kEpoch:
-      return AttributeCounters(comparison, difference, onsets);
+      return AttributeCounters(comparison, difference);
     default:
       return AttributeEvaluation(comparison, difference, onsets, unknown);
   }

@@ -121,26 +121,21 @@ std::vector<v1::Finding> AttributeSchedule(const Comparison& comparison,
                                            const Unexplained& difference,
                                            const Onsets& onsets);
 std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
-                                         const Unexplained& difference,
-                                         const Onsets& onsets);
+                                         const Unexplained& difference);
 std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
                                        const Unexplained& difference,
-                                       const Onsets& onsets,
                                        const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
-                                           const Unexplained& difference,
-                                           const Onsets& onsets);
+                                           const Unexplained& difference);
 std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                          const Unexplained& difference,
-                                         const Onsets& onsets,
                                          const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
                                              const Unexplained& difference,
                                              const Onsets& onsets,
                                              const std::set<Item>& unknown);
 std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,
-                                           const Unexplained& difference,
-                                           const Onsets& onsets);
+                                           const Unexplained& difference);
 
 // A finding from curves with the candidates that are not excluded; when all
 // are, `names` as they stand.

@@ -2,15 +2,14 @@
 // trainer: is exactly what was lost named? Twice: with digests of every item,
 // and from the curves alone.
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "conformance/judge/judge.h"
+#include "conformance/judge/testing/describe.h"
 #include "conformance/judge/testing/simulated_trainer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,9 +17,11 @@
 namespace reprise::conformance {
 namespace {
 
+using testing::Describe;
 using testing::Faults;
 using testing::LoadView;
 using testing::MakeEvidence;
+using testing::Seed;
 using testing::SimulatedState;
 using testing::Simulation;
 
@@ -242,17 +243,6 @@ Evidence EvidenceOf(const Row& row, bool digests) {
   return evidence;
 }
 
-std::string Describe(const v1::Verdict& verdict) {
-  std::string text = verdict.summary() + "\n";
-  for (const v1::Finding& finding : verdict.findings()) {
-    text += "  attempt " + std::to_string(finding.attempt()) + " " +
-            finding.channel() + ": " + finding.evidence() + "\n";
-  }
-  for (const std::string& note : verdict.notes())
-    text += "  note: " + note + "\n";
-  return text;
-}
-
 TEST(DetectionMatrix, NamesExactlyWhatWasLostFromDigests) {
   int named = 0;
   const std::vector<Row> rows = Rows();
@@ -308,15 +298,6 @@ Evidence CleanEvidence(uint64_t seed, double noise, bool digests) {
     if (kill < simulation.steps) kills.push_back(kill);
   }
   return MakeEvidence(simulation, kills, {});
-}
-
-uint64_t Seed() {
-  const char* text = std::getenv("REPRISE_SEED");
-  const uint64_t seed = text != nullptr
-                            ? std::strtoull(text, nullptr, 10)
-                            : static_cast<uint64_t>(std::random_device{}());
-  std::cout << "replay with --test_env=REPRISE_SEED=" << seed << "\n";
-  return seed;
 }
 
 TEST(DetectionMatrix, C39_RaisesNoFalseAlarmOnCleanBitwiseRuns) {

@@ -8,15 +8,18 @@
 #include <vector>
 
 #include "conformance/judge/judge.h"
+#include "conformance/judge/testing/describe.h"
 #include "conformance/judge/testing/fake_driver.h"
 #include "gtest/gtest.h"
 
 namespace reprise::conformance {
 namespace {
 
+using testing::Describe;
 using testing::FakeDriver;
 using testing::KillAfterStep;
 using testing::KillAt;
+using testing::Seed;
 
 v1::RunRequest Request(const std::string& workload) {
   v1::RunRequest request;
@@ -25,32 +28,6 @@ v1::RunRequest Request(const std::string& workload) {
   request.set_steps(workload == "T1" ? 75 : 300);
   if (workload == "T3") request.add_inject_overflow(50);
   return request;
-}
-
-std::string Describe(const v1::Verdict& verdict) {
-  std::string text = verdict.summary() + "\n";
-  for (const v1::Finding& finding : verdict.findings()) {
-    text += "  attempt " + std::to_string(finding.attempt()) + " " +
-            finding.channel() + ": " + finding.evidence() + "\n";
-  }
-  for (const v1::ResumePoint& resume : verdict.resumes()) {
-    text += "  attempt " + std::to_string(resume.attempt()) + " resumed step " +
-            std::to_string(resume.resumed_step()) + " after a kill at " +
-            std::to_string(resume.killed_after_step()) + "\n";
-  }
-  for (const std::string& note : verdict.notes()) {
-    text += "  note: " + note + "\n";
-  }
-  return text;
-}
-
-uint64_t Seed() {
-  const char* text = std::getenv("REPRISE_SEED");
-  const uint64_t seed = text != nullptr
-                            ? std::strtoull(text, nullptr, 10)
-                            : static_cast<uint64_t>(std::random_device{}());
-  std::cout << "replay with --test_env=REPRISE_SEED=" << seed << "\n";
-  return seed;
 }
 
 // 2 or 3 kills somewhere in the run.

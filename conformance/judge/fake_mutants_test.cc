@@ -4,18 +4,16 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "conformance/fake/lose_item.h"
 #include "conformance/fake/mutants/mutant.h"
-#include "conformance/judge/context.h"
 #include "conformance/judge/judge.h"
+#include "conformance/judge/testing/describe.h"
 #include "conformance/judge/testing/fake_driver.h"
 #include "format/io/file_system.h"
 #include "gtest/gtest.h"
@@ -25,19 +23,14 @@ namespace {
 
 using fake::Mutant;
 using fake::Shows;
+using testing::Describe;
 using testing::FakeDriver;
 using testing::KillAt;
 using testing::KillInStep;
 
 // Decides the noise of noisy runs; printed once.
-uint64_t Seed() {
-  static const uint64_t seed = [] {
-    const char* text = std::getenv("REPRISE_SEED");
-    const uint64_t value = text != nullptr ? std::strtoull(text, nullptr, 10)
-                                           : std::random_device{}();
-    std::cout << "replay with --test_env=REPRISE_SEED=" << value << "\n";
-    return value;
-  }();
+uint64_t NoiseSeed() {
+  static const uint64_t seed = testing::Seed();
   return seed;
 }
 
@@ -79,7 +72,7 @@ Evidence EvidenceFor(const Mutant& mutant, const fake::Customise& customise,
   evidence.description = fake::DescribeFake();
   noisy |= mutant.noisy;
   FakeDriver driver(evidence.request, customise,
-                    noisy ? std::optional<uint64_t>(Seed()) : std::nullopt,
+                    noisy ? std::optional<uint64_t>(NoiseSeed()) : std::nullopt,
                     quiet);
   if (noisy) evidence.description.set_determinism(v1::ROUNDING);
   for (int i = 0; i < (noisy ? 3 : 2); ++i) {
@@ -87,19 +80,6 @@ Evidence EvidenceFor(const Mutant& mutant, const fake::Customise& customise,
   }
   evidence.subject = driver.Run(KillsFor(mutant, again));
   return evidence;
-}
-
-std::string Describe(const v1::Verdict& verdict) {
-  std::string text = verdict.summary() + "\n";
-  for (const v1::Finding& finding : verdict.findings()) {
-    absl::StrAppend(&text, "    ", NamesText(finding), " | attempt ",
-                    finding.attempt(), " ", finding.channel(), ": ",
-                    finding.evidence(), "\n");
-  }
-  for (const std::string& note : verdict.notes()) {
-    absl::StrAppend(&text, "    note: ", note, "\n");
-  }
-  return text;
 }
 
 // The verdict names one of each group and nothing else.

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "conformance/judge/best_mark.h"
 #include "conformance/judge/causes.h"
 #include "conformance/judge/context.h"
 #include "conformance/judge/curves.h"
@@ -65,6 +66,11 @@ class Judgement {
       }
     }
     Tidy();
+    if (findings_.empty() && lineage_.finished) {
+      if (auto mark = CheckBestMark(context_, lineage_); mark.has_value()) {
+        findings_.push_back(*std::move(mark));
+      }
+    }
     UseControls();
     for (v1::Finding& finding : findings_) {
       *verdict_.add_findings() = std::move(finding);
@@ -568,10 +574,7 @@ v1::Verdict Judge(const Evidence& evidence) {
 std::vector<std::string> NamesOf(const v1::Verdict& verdict) {
   std::set<std::string> names;
   for (const v1::Finding& finding : verdict.findings()) {
-    names.insert(absl::StrJoin(finding.names(), " or ",
-                               [](std::string* out, const v1::FaultName& name) {
-                                 absl::StrAppend(out, TextOf(name));
-                               }));
+    names.insert(NameOf(finding));
   }
   return std::vector<std::string>(names.begin(), names.end());
 }

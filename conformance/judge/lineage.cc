@@ -55,9 +55,8 @@ std::set<uint64_t> Positions(const Context& context, const Timeline& attempt,
         const Observation b = ReadChannel(channel, other, nullptr);
         if (!a.present() || !b.present()) continue;
         const double threshold =
-            replay
-                ? context.noise.ReplayThreshold(channel, other->step(), i + 1)
-                : context.noise.Threshold(channel, other->step());
+            replay ? context.noise.ReplayThreshold(channel, i + 1)
+                   : context.noise.Threshold(channel, other->step());
         if (Differs(a, b, threshold)) fits = false;
         ++compared;
         told |= channel == Channel::kIds || context.noise.Exact(channel);
@@ -81,8 +80,8 @@ class Checker {
         continue;
       }
       Resume resume = i == 0 ? Resume{} : TakeUp(i, &timeline);
-      AddSaves(i, resume, timeline);
-      CheckRecords(i, resume, timeline);
+      AddSaves(i, timeline);
+      CheckRecords(i, timeline);
       CheckSaves(i, resume, timeline);
       CheckExit(i, timeline);
       result_.attempts.push_back(std::move(timeline));
@@ -306,13 +305,13 @@ class Checker {
                                          " before they were compared"));
   }
 
-  void AddSaves(size_t i, const Resume&, const Timeline& timeline) {
+  void AddSaves(size_t i, const Timeline& timeline) {
     for (const SaveRecord& record : timeline.saves) {
       saves_.push_back({record, i, false});
     }
   }
 
-  void CheckRecords(size_t i, const Resume& resume, const Timeline& timeline) {
+  void CheckRecords(size_t i, const Timeline& timeline) {
     for (size_t j = 1; j < timeline.steps.size(); ++j) {
       const uint64_t before = timeline.steps[j - 1].step();
       const uint64_t step = timeline.steps[j].step();

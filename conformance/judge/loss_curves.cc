@@ -134,7 +134,6 @@ std::vector<v1::Finding> Generators(const Comparison& comparison,
 
 std::vector<v1::Finding> AttributeLoss(const Comparison& comparison,
                                        const Unexplained& difference,
-                                       const Onsets& onsets,
                                        const std::set<Item>& unknown) {
   const uint64_t step = difference.step;
   if (difference.channel == Channel::kRng) {

@@ -226,8 +226,7 @@ double Noise::Threshold(Channel channel, uint64_t step) const {
                    kClimate * Climate(channel, step)});
 }
 
-double Noise::ReplayThreshold(Channel channel, uint64_t step,
-                              uint64_t lag) const {
+double Noise::ReplayThreshold(Channel channel, uint64_t lag) const {
   if (Exact(channel)) return 0;
   if (IsToken(channel)) return std::numeric_limits<double>::infinity();
   return std::max(

@@ -68,7 +68,7 @@ class Noise {
   double Threshold(Channel channel, uint64_t step) const;
   // The same between a resumed run and the records that the same run left
   // before it was killed, `lag` steps after the resume (1 for the first).
-  double ReplayThreshold(Channel channel, uint64_t step, uint64_t lag) const;
+  double ReplayThreshold(Channel channel, uint64_t lag) const;
   // First step at which two baselines part or have forgotten that they were
   // equal; the largest number when none do.
   uint64_t forgotten() const { return forgotten_; }

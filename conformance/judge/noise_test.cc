@@ -50,7 +50,7 @@ TEST(Noise, MeasuresReplaysByTheirDistanceFromTheResume) {
   const Noise noise(
       {WithLosses(a), WithLosses(b)},
       {WithLosses({1, 1, 1}, 60), WithLosses({1, 1.00001, 1}, 60)});
-  EXPECT_EQ(noise.ReplayThreshold(Channel::kLoss, 95, 1), Noise::kReplayFloor);
+  EXPECT_EQ(noise.ReplayThreshold(Channel::kLoss, 1), Noise::kReplayFloor);
   EXPECT_GT(noise.Threshold(Channel::kLoss, 95), 1);
 }
 

@@ -20,8 +20,7 @@ std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
       loss != onsets.end() && loss->second == step + 1;
   if (training_differs && (difference.channel == Channel::kEvalLoss ||
                            difference.channel == Channel::kMetric)) {
-    return AttributeLoss(comparison, {Channel::kLoss, loss->second}, onsets,
-                         unknown);
+    return AttributeLoss(comparison, {Channel::kLoss, loss->second}, unknown);
   }
   auto named = [&](std::vector<v1::FaultName> names, std::string why) {
     return std::vector<v1::Finding>{CurveFinding(
@@ -60,8 +59,7 @@ std::vector<v1::Finding> AttributeEvaluation(const Comparison& comparison,
 }
 
 std::vector<v1::Finding> AttributeCounters(const Comparison& comparison,
-                                           const Unexplained& difference,
-                                           const Onsets& onsets) {
+                                           const Unexplained& difference) {
   const uint64_t step = difference.step;
   const double found = comparison.Found(difference.channel, step).first();
   const double expected = comparison.Expected(difference.channel, step).first();

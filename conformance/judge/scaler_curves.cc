@@ -44,8 +44,7 @@ uint64_t Interval(const Timeline& baseline) {
 }  // namespace
 
 std::vector<v1::Finding> AttributeScaler(const Comparison& comparison,
-                                         const Unexplained& difference,
-                                         const Onsets& onsets) {
+                                         const Unexplained& difference) {
   const uint64_t step = difference.step;
   const Timeline& baseline = comparison.baseline();
   auto named = [&](std::vector<v1::FaultName> names, std::string why) {

@@ -105,8 +105,7 @@ PerParameter Compare(const Comparison& comparison, uint64_t step) {
 }  // namespace
 
 std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
-                                           const Unexplained& difference,
-                                           const Onsets& onsets) {
+                                           const Unexplained& difference) {
   const uint64_t step = difference.step;
   auto named = [&](std::vector<v1::FaultName> names, std::string why) {
     return std::vector<v1::Finding>{
@@ -164,7 +163,6 @@ std::vector<v1::Finding> AttributeGradient(const Comparison& comparison,
 
 std::vector<v1::Finding> AttributeUpdate(const Comparison& comparison,
                                          const Unexplained& difference,
-                                         const Onsets& onsets,
                                          const std::set<Item>& unknown) {
   const uint64_t step = difference.step;
   auto finding = [&](std::vector<v1::FaultName> names, std::string why) {

@@ -55,7 +55,7 @@ absl::StatusOr<Message> ReadMessage(const std::string& path) {
 
 absl::Status Needs(const Description& description, absl::string_view feature,
                    absl::string_view field) {
-  if (Contains(description.features(), feature)) return absl::OkStatus();
+  if (HasFeature(description, feature)) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat(description.name(), " does not have the feature \"", feature,
                    "\" that ", field, " needs"));
@@ -84,9 +84,11 @@ absl::Status FromJson(absl::string_view json,
   auto status = google::protobuf::util::JsonStringToMessage(
       {json.data(), json.size()}, message, options);
   if (!status.ok()) {
+    // What follows the first line shows the text itself.
+    const std::string why(status.message());
     return absl::InvalidArgumentError(
         absl::StrCat("expected a ", message->GetTypeName(),
-                     " in proto3 JSON: ", std::string(status.message())));
+                     " in proto3 JSON: ", why.substr(0, why.find('\n'))));
   }
   return absl::OkStatus();
 }
@@ -106,6 +108,10 @@ absl::Status WriteRequest(const std::string& path, const RunRequest& request) {
 
 absl::StatusOr<RunRequest> ReadRequest(const std::string& path) {
   return ReadMessage<RunRequest>(path);
+}
+
+bool HasFeature(const Description& description, absl::string_view feature) {
+  return Contains(description.features(), feature);
 }
 
 absl::Status CheckRequest(const Description& description,

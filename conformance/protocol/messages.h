@@ -41,6 +41,9 @@ absl::StatusOr<Description> ReadDescription(const std::string& path);
 absl::Status WriteRequest(const std::string& path, const RunRequest& request);
 absl::StatusOr<RunRequest> ReadRequest(const std::string& path);
 
+// The testee says that it has it.
+bool HasFeature(const Description& description, absl::string_view feature);
+
 // What every testee must check before it does anything. Errors: Unimplemented
 // (exit code 10) for another protocol version, an unknown workload, a required
 // feature that is not described, or a field that needs a feature that is not;

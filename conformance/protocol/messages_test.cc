@@ -96,6 +96,10 @@ TEST(Messages, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find(path), std::string::npos);
   EXPECT_NE(status.message().find("many"), std::string::npos) << status;
+  std::ofstream(path) << "{\"steps\": }";
+  status = ReadRequest(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message().find('\n'), std::string::npos) << status;
   EXPECT_EQ(ReadRequest(path + ".absent").status().code(),
             absl::StatusCode::kNotFound);
 }

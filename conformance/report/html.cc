@@ -22,24 +22,22 @@ namespace {
 
 std::string Escape(const std::string& text) { return EscapeXml(text); }
 
-std::string ToneOf(v1::VerdictOutcome outcome) {
-  switch (outcome) {
-    case v1::PASS:
+const char* ClassOf(v1::VerdictOutcome outcome) {
+  switch (ToneOf(outcome)) {
+    case Tone::kPass:
       return "pass";
-    case v1::FAIL:
-    case v1::XPASS:
-    case v1::HARNESS_ERROR:
+    case Tone::kFail:
       return "fail";
-    case v1::FLAKY:
-    case v1::INCONCLUSIVE:
+    case Tone::kWarn:
       return "warn";
-    default:
-      return "mute";
+    case Tone::kMute:
+      break;
   }
+  return "mute";
 }
 
 std::string Badge(v1::VerdictOutcome outcome, const std::string& text = "") {
-  return absl::StrCat("<span class=\"badge ", ToneOf(outcome), "\">",
+  return absl::StrCat("<span class=\"badge ", ClassOf(outcome), "\">",
                       text.empty() ? OutcomeText(outcome) : text, "</span>");
 }
 
@@ -82,7 +80,7 @@ class Page {
     Put("<header class=\"", passed ? "pass" : "fail",
         "\"><p class=\"eyebrow\">Resume conformance of ", Escape(testee), " ",
         Escape(report_.testee_version()), "</p><h1>");
-    const std::map<std::string, int> lost = LostNames(report_);
+    const std::map<std::string, Loss> lost = Losses(report_);
     if (passed) {
       Put("<b>Pass.</b> Wherever it was killed here, the resumed run is the "
           "run "
@@ -106,10 +104,10 @@ class Page {
     Put("</p>");
     if (!lost.empty()) {
       Put("<ul class=\"lost\">");
-      for (const auto& [name, cases] : lost) {
+      for (const auto& [name, loss] : lost) {
         Put("<li><span class=\"badge fail name\">", Escape(name),
-            "</span><span>", Escape(InWords(name)), " \xC2\xB7 in ",
-            Plural(cases, "case"), "</span></li>");
+            "</span><span>", Escape(FindingInWords(*loss.finding)),
+            " \xC2\xB7 in ", Plural(loss.cases, "case"), "</span></li>");
       }
       Put("</ul>");
     }
@@ -122,50 +120,24 @@ class Page {
     Put("</ul></header>");
   }
 
-  // The plain words of the first finding that has these names.
-  std::string InWords(const std::string& name) const {
-    for (const v1::CaseResult& result : report_.results()) {
-      for (const v1::Finding& finding : result.verdict().findings()) {
-        v1::Verdict one;
-        *one.add_findings() = finding;
-        if (NamesOf(one)[0] == name) return FindingInWords(finding);
-      }
-    }
-    return "";
-  }
-
   void Table() {
-    std::vector<std::string> order;
-    std::map<std::string, std::vector<const v1::CaseResult*>> profiles;
-    for (const v1::CaseResult& result : report_.results()) {
-      auto& cases = profiles[result.profile()];
-      if (cases.empty()) order.push_back(result.profile());
-      cases.push_back(&result);
-    }
-    for (const std::string& profile : order) {
-      auto& cases = profiles[profile];
+    for (const ProfileResults& profile : ByProfile(report_)) {
+      std::vector<const v1::CaseResult*> cases = profile.cases;
       int passed = 0, skipped = 0;
       for (const v1::CaseResult* result : cases) {
         passed += result->verdict().outcome() == v1::PASS;
         skipped += result->verdict().outcome() == v1::SKIP;
       }
-      Put("<h2>", Escape(profile.empty() ? "campaign" : profile), "<small>",
-          passed, " of ", Plural(cases.size() - skipped, "case"), " passed",
+      Put("<h2>", Escape(profile.name), "<small>", passed, " of ",
+          Plural(cases.size() - skipped, "case"), " passed",
           skipped > 0 ? absl::StrCat(", ", skipped, " skipped") : "",
           "</small></h2><div class=\"card\">");
       Strip(cases);
       // What failed first, then in the order in which it ran.
       std::stable_sort(cases.begin(), cases.end(),
                        [](const v1::CaseResult* a, const v1::CaseResult* b) {
-                         auto rank = [](const v1::CaseResult* result) {
-                           const std::string tone =
-                               ToneOf(result->verdict().outcome());
-                           return tone == "fail"   ? 0
-                                  : tone == "warn" ? 1
-                                  : tone == "pass" ? 2
-                                                   : 3;
-                         };
-                         return rank(a) < rank(b);
+                         return ToneOf(a->verdict().outcome()) <
+                                ToneOf(b->verdict().outcome());
                        });
       bool opened = false;
       std::vector<const v1::CaseResult*> left_out;
@@ -228,7 +200,7 @@ class Page {
             &marks,
             "<circle class=\"%s\" cx=\"%.1f\" cy=\"%d\" r=\"4\"><title>%s: "
             "resumed at step %d</title></circle>",
-            ToneOf(result->verdict().outcome()), x(resume.resumed_step()),
+            ClassOf(result->verdict().outcome()), x(resume.resumed_step()),
             -6 - 10 * row, Escape(result->case_name()), resume.resumed_step());
       }
     }
@@ -338,7 +310,6 @@ class Page {
     options.divergence = divergence;
     for (const v1::ResumePoint& resume : verdict.resumes()) {
       options.kills.push_back(resume.killed_after_step());
-      options.resumes.push_back(resume.resumed_step());
     }
     Legend(verdict, divergence.has_value());
     for (const std::string& channel : channels) {

@@ -49,10 +49,8 @@ std::string Details(const v1::CaseResult& result) {
 }
 
 void AppendCase(const v1::CaseResult& result, std::string* out) {
-  const std::string profile =
-      result.profile().empty() ? "campaign" : result.profile();
   absl::StrAppend(out, "    <testcase classname=\"conformance.",
-                  EscapeXml(profile), "\" name=\"",
+                  EscapeXml(ProfileText(result.profile())), "\" name=\"",
                   EscapeXml(result.case_name()), "\" time=\"",
                   absl::StrFormat("%.3f", result.seconds()), "\"");
   const std::string element = ElementOf(result.verdict().outcome());
@@ -112,29 +110,21 @@ std::string EscapeXml(const std::string& text) {
 }
 
 std::string RenderJunit(const v1::Report& report) {
-  std::vector<std::string> order;
-  std::map<std::string, std::vector<const v1::CaseResult*>> suites;
-  for (const v1::CaseResult& result : report.results()) {
-    auto& suite = suites[result.profile()];
-    if (suite.empty()) order.push_back(result.profile());
-    suite.push_back(&result);
-  }
   std::string out =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
-  for (const std::string& profile : order) {
+  for (const ProfileResults& profile : ByProfile(report)) {
     std::map<std::string, int> counts;
     double seconds = 0;
-    for (const v1::CaseResult* result : suites[profile]) {
+    for (const v1::CaseResult* result : profile.cases) {
       ++counts[ElementOf(result->verdict().outcome())];
       seconds += result->seconds();
     }
-    absl::StrAppend(&out, "  <testsuite name=\"",
-                    EscapeXml(profile.empty() ? "campaign" : profile),
-                    "\" tests=\"", suites[profile].size(), "\" failures=\"",
+    absl::StrAppend(&out, "  <testsuite name=\"", EscapeXml(profile.name),
+                    "\" tests=\"", profile.cases.size(), "\" failures=\"",
                     counts["failure"], "\" errors=\"", counts["error"],
                     "\" skipped=\"", counts["skipped"], "\" time=\"",
                     absl::StrFormat("%.3f", seconds), "\">\n");
-    for (const v1::CaseResult* result : suites[profile]) {
+    for (const v1::CaseResult* result : profile.cases) {
       AppendCase(*result, &out);
     }
     absl::StrAppend(&out, "  </testsuite>\n");

@@ -1,5 +1,6 @@
 #include "conformance/report/outcome.h"
 
+#include "conformance/judge/context.h"
 #include "conformance/judge/judge.h"
 
 namespace reprise::conformance {
@@ -74,12 +75,53 @@ bool Passed(const v1::Report& report) {
   return any;
 }
 
-std::map<std::string, int> LostNames(const v1::Report& report) {
-  std::map<std::string, int> names;
+std::map<std::string, Loss> Losses(const v1::Report& report) {
+  std::map<std::string, Loss> losses;
   for (const v1::CaseResult& result : report.results()) {
-    for (const std::string& name : NamesOf(result.verdict())) ++names[name];
+    for (const v1::Finding& finding : result.verdict().findings()) {
+      Loss& loss = losses[NameOf(finding)];
+      if (loss.finding == nullptr) {
+        loss.result = &result;
+        loss.finding = &finding;
+      }
+    }
+    for (const std::string& name : NamesOf(result.verdict())) {
+      ++losses[name].cases;
+    }
   }
-  return names;
+  return losses;
+}
+
+std::vector<ProfileResults> ByProfile(const v1::Report& report) {
+  std::vector<ProfileResults> profiles;
+  std::map<std::string, size_t> places;
+  for (const v1::CaseResult& result : report.results()) {
+    const auto [place, fresh] =
+        places.try_emplace(result.profile(), profiles.size());
+    if (fresh) profiles.push_back({ProfileText(result.profile()), {}});
+    profiles[place->second].cases.push_back(&result);
+  }
+  return profiles;
+}
+
+std::string ProfileText(const std::string& profile) {
+  return profile.empty() ? "campaign" : profile;
+}
+
+Tone ToneOf(v1::VerdictOutcome outcome) {
+  switch (outcome) {
+    case v1::PASS:
+      return Tone::kPass;
+    case v1::FAIL:
+    case v1::XPASS:
+    case v1::HARNESS_ERROR:
+      return Tone::kFail;
+    case v1::FLAKY:
+    case v1::INCONCLUSIVE:
+      return Tone::kWarn;
+    default:
+      return Tone::kMute;
+  }
 }
 
 }  // namespace reprise::conformance

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "reprise/conformance/proto/v1/report.pb.h"
 
@@ -23,8 +24,29 @@ std::map<v1::VerdictOutcome, int> CountOutcomes(const v1::Report& report);
 // failure that is known and unchanged).
 bool Passed(const v1::Report& report);
 
-// Every name lost anywhere, with the number of cases, as NamesOf gives them.
-std::map<std::string, int> LostNames(const v1::Report& report);
+// A name that was lost somewhere, and where it is seen first.
+struct Loss {
+  int cases = 0;
+  const v1::CaseResult* result = nullptr;
+  const v1::Finding* finding = nullptr;
+};
+
+// Every name lost anywhere, as NamesOf gives them. They point into `report`.
+std::map<std::string, Loss> Losses(const v1::Report& report);
+
+// The cases of each profile, in the order in which they first appear.
+struct ProfileResults {
+  std::string name;
+  std::vector<const v1::CaseResult*> cases;
+};
+std::vector<ProfileResults> ByProfile(const v1::Report& report);
+
+// What people call the profile of a result: "campaign" when it has none.
+std::string ProfileText(const std::string& profile);
+
+// How bad an outcome is, the worst first.
+enum class Tone { kFail, kWarn, kPass, kMute };
+Tone ToneOf(v1::VerdictOutcome outcome);
 
 }  // namespace reprise::conformance
 

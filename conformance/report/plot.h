@@ -14,10 +14,8 @@ namespace reprise::conformance {
 
 struct PlotOptions {
   std::string channel;
-  // Steps after which an attempt was killed, and the step each next one
-  // resumed from.
+  // Steps after which an attempt was killed.
   std::vector<uint64_t> kills;
-  std::vector<uint64_t> resumes;
   // First step at which a finding shows.
   std::optional<uint64_t> divergence;
   // Powers of two, say.

@@ -14,19 +14,17 @@ namespace reprise::conformance {
 namespace {
 
 const char* ColorOf(v1::VerdictOutcome outcome) {
-  switch (outcome) {
-    case v1::PASS:
+  switch (ToneOf(outcome)) {
+    case Tone::kPass:
       return "\033[32m";
-    case v1::FAIL:
-    case v1::XPASS:
-    case v1::HARNESS_ERROR:
+    case Tone::kFail:
       return "\033[1;31m";
-    case v1::FLAKY:
-    case v1::INCONCLUSIVE:
+    case Tone::kWarn:
       return "\033[33m";
-    default:
-      return "\033[2m";
+    case Tone::kMute:
+      break;
   }
+  return "\033[2m";
 }
 
 std::string Paint(const std::string& text, const char* color, bool on) {
@@ -70,27 +68,19 @@ void AppendCase(const v1::CaseResult& result, const TerminalOptions& options,
 
 // What a name means, what shows it, and how to see it again: once, from the
 // first case that has it.
-void AppendName(const v1::Report& report, const std::string& name, int cases,
+void AppendName(const std::string& name, const Loss& loss,
                 const TerminalOptions& options, std::string* out) {
-  for (const v1::CaseResult& result : report.results()) {
-    for (const v1::Finding& finding : result.verdict().findings()) {
-      v1::Verdict one;
-      *one.add_findings() = finding;
-      if (NamesOf(one)[0] != name) continue;
-      absl::StrAppend(
-          out, "\n", Paint(name, "\033[1m", options.color), "  in ", cases,
-          cases == 1 ? " case\n" : " cases\n",
-          Wrap(FindingInWords(finding), "  "),
-          Wrap(absl::StrCat(result.profile(), "/", result.case_name(), ", ",
-                            finding.evidence()),
-               "  "));
-      const std::string look = WhereToLook(finding.names(0));
-      if (!look.empty()) absl::StrAppend(out, Wrap(look, "  "));
-      if (!result.replay_command().empty()) {
-        absl::StrAppend(out, "  again: ", result.replay_command(), "\n");
-      }
-      return;
-    }
+  const v1::CaseResult& result = *loss.result;
+  absl::StrAppend(out, "\n", Paint(name, "\033[1m", options.color), "  in ",
+                  loss.cases, loss.cases == 1 ? " case\n" : " cases\n",
+                  Wrap(FindingInWords(*loss.finding), "  "),
+                  Wrap(absl::StrCat(result.profile(), "/", result.case_name(),
+                                    ", ", loss.finding->evidence()),
+                       "  "));
+  const std::string look = WhereToLook(loss.finding->names(0));
+  if (!look.empty()) absl::StrAppend(out, Wrap(look, "  "));
+  if (!result.replay_command().empty()) {
+    absl::StrAppend(out, "  again: ", result.replay_command(), "\n");
   }
 }
 
@@ -114,7 +104,7 @@ std::string RenderTerminal(const v1::Report& report,
     }
     if (result.profile() != profile) {
       profile = result.profile();
-      absl::StrAppend(&out, profile.empty() ? "campaign" : profile, "\n");
+      absl::StrAppend(&out, ProfileText(profile), "\n");
     }
     AppendCase(result, options, &out);
   }
@@ -128,8 +118,8 @@ std::string RenderTerminal(const v1::Report& report,
                       reason, "\n");
     }
   }
-  for (const auto& [name, cases] : LostNames(report)) {
-    AppendName(report, name, cases, options, &out);
+  for (const auto& [name, loss] : Losses(report)) {
+    AppendName(name, loss, options, &out);
   }
   std::vector<std::string> counts;
   for (const auto& [outcome, count] : CountOutcomes(report)) {

@@ -18,6 +18,7 @@
 #include "conformance/runner/command_line.h"
 #include "conformance/runner/geometry.h"
 #include "conformance/runner/json_file.h"
+#include "conformance/runner/lineage.h"
 #include "conformance/runner/plan.h"
 #include "conformance/runner/probes.h"
 
@@ -76,7 +77,7 @@ class Campaign {
     Conclude();
     status.Update(WriteJson(result_.record, options_.out + "/campaign.json"));
     // Gone when every run folder in it was.
-    RemoveEmptyFolders(options_.out + "/work");
+    RemoveEmptyFolders(WorkFolder(options_.out));
     if (!status.ok()) return status;
     return std::move(result_);
   }
@@ -285,10 +286,7 @@ class Campaign {
 
   void NotRun(const CasePlan& plan, const std::string& reason) {
     CaseRecord* record = result_.record.add_cases();
-    record->set_name(plan.name());
-    record->set_profile(plan.profile());
-    record->set_not_run(true);
-    record->set_reason(reason);
+    *record = NotRunRecord(plan, reason);
     record->set_replay(Replay(absl::StrCat(plan.profile(), "/", plan.name())));
   }
 

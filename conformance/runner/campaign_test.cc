@@ -141,7 +141,7 @@ TEST(Campaign, GoesAsPlannedWithTheFakeTrainerAndIsReadBack) {
   EXPECT_THAT(names, Contains("default/baseline-1"));
   EXPECT_THAT(names, Contains("default/inside_first_epoch_again"));
   EXPECT_THAT(names, Contains("default/second_resume"));
-  EXPECT_FALSE(std::filesystem::exists(options.out + "/work"))
+  EXPECT_FALSE(std::filesystem::exists(WorkFolder(options.out)))
       << "run folders of good cases are not kept";
 }
 
@@ -201,13 +201,59 @@ TEST(Campaign, RunsARightTrainerWrittenInShell) {
   EXPECT_THAT(result->plan.replay(), HasSubstr("--seed=1 --kills=12"));
 }
 
-TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
-  // The first resumed run is over at once, the second one is not.
-  const std::string marker = FreshFolder("marker") + "/been-here";
-  CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
-      kRight, {{"  sleep 0.02\n",
-                absl::StrCat("  [ -f ", marker, " ] && sleep 0.2\n",
-                             "  [ $n = 12 ] && touch ", marker, "\n")}}));
+// A trainer may print what it likes, also lines that look like events, bytes
+// that are no text and a last line that never ends.
+TEST(Campaign, NoiseOnStdoutAndStderrChangesNothing) {
+  const std::string noise = R"sh(
+noise() {
+  printf '{"step":{"step":"999"}}\n{"end":{"step":"999","finished":true}}\n'
+  printf '\377\376\000\033[2J half a line {"save":'
+}
+[ "$1" = describe ] || { noise; noise >&2; }
+)sh";
+  CampaignOptions quiet = ScriptTestee(kRight);
+  CampaignOptions noisy = ScriptTestee(
+      noise +
+      absl::StrReplaceAll(
+          kRight, {{"  sleep 0.02\n", "  sleep 0.02; noise; noise >&2\n"}}));
+  for (CampaignOptions* options : {&quiet, &noisy}) {
+    options->kills = 4;
+    const auto result = RunCampaign(*options);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->complete()) << Summary(*result);
+    for (const v1::ProbeRecord& probe : result->record.probes()) {
+      EXPECT_TRUE(probe.passed()) << probe.name() << ": " << probe.detail();
+    }
+  }
+  const auto a = ReadCampaign(quiet.out);
+  const auto b = ReadCampaign(noisy.out);
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  ASSERT_EQ(a->cases.size(), b->cases.size());
+  int compared = 0;
+  for (size_t i = 0; i < a->cases.size(); ++i) {
+    const auto& left = a->cases[i].attempts;
+    const auto& right = b->cases[i].attempts;
+    // Runs that nobody kills leave the same events to the byte.
+    if (left.size() != 1) continue;
+    ASSERT_EQ(right.size(), 1);
+    ASSERT_EQ(left[0].log.events.size(), right[0].log.events.size());
+    for (size_t k = 0; k < left[0].log.events.size(); ++k) {
+      EXPECT_EQ(left[0].log.events[k].SerializeAsString(),
+                right[0].log.events[k].SerializeAsString());
+    }
+    const std::string folder = CaseFolder(noisy.out, b->cases[i].plan.profile(),
+                                          b->cases[i].plan.name());
+    EXPECT_THAT(ReadFile(PathsOfAttempt(folder, 1).out),
+                HasSubstr("half a line"));
+    ++compared;
+  }
+  EXPECT_GE(compared, 2);
+}
+
+// One case of a run of 12 steps, killed after `step`: `phase` of a step that is
+// said to take `step_seconds`.
+CaseResult RunLateCase(const CampaignOptions& options, uint64_t step,
+                       double phase, double step_seconds) {
   CaseSettings settings;
   settings.testee = options.testee;
   settings.dir = options.out;
@@ -219,15 +265,25 @@ TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
   v1::Kill* kill = plan.add_attempts()->mutable_kill();
   kill->set_where(v1::Kill::AFTER_STEP);
   kill->set_signal(v1::Kill::KILL);
-  kill->set_step(4);
-  kill->set_phase(0.9);
+  kill->set_step(step);
+  kill->set_phase(phase);
   plan.add_attempts();
   v1::Geometry geometry;
   geometry.set_steps(12);
+  geometry.set_step_seconds(step_seconds);
+  return CaseRunner(settings).Run(plan, geometry);
+}
+
+TEST(Campaign, BeginsACaseAgainWhenItsKillCameTooLate) {
+  // The first resumed run is over at once, the second one is not.
+  const std::string marker = FreshFolder("marker") + "/been-here";
+  CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
+      kRight, {{"  sleep 0.02\n",
+                absl::StrCat("  [ -f ", marker, " ] && sleep 0.2\n",
+                             "  [ $n = 12 ] && touch ", marker, "\n")}}));
   // Much longer than eight steps that do not sleep, much shorter than eight
   // that do.
-  geometry.set_step_seconds(0.5);
-  const CaseResult result = CaseRunner(settings).Run(plan, geometry);
+  const CaseResult result = RunLateCase(options, 4, 0.9, /*step_seconds=*/0.5);
   EXPECT_TRUE(result.record.complete()) << result.record.reason();
   EXPECT_GT(result.record.tries(), 1);
   EXPECT_LE(result.record.tries(), 4);
@@ -238,24 +294,7 @@ TEST(Campaign, BeginsACaseAgainWhenNoStepWasLeftToResume) {
   CampaignOptions options = ScriptTestee(absl::StrReplaceAll(
       kRight, {{"while [", "s=$n\nwhile ["},
                {"done\nevent", "done\n[ $s = 0 ] && sleep 10\nevent"}}));
-  CaseSettings settings;
-  settings.testee = options.testee;
-  settings.dir = options.out;
-  settings.description.add_features("moves");
-  settings.deadlines = options.deadlines;
-  v1::CasePlan plan;
-  plan.set_name("late");
-  plan.set_profile("default");
-  v1::Kill* kill = plan.add_attempts()->mutable_kill();
-  kill->set_where(v1::Kill::AFTER_STEP);
-  kill->set_signal(v1::Kill::KILL);
-  kill->set_step(12);
-  kill->set_phase(1);
-  plan.add_attempts();
-  v1::Geometry geometry;
-  geometry.set_steps(12);
-  geometry.set_step_seconds(2);
-  const CaseResult result = CaseRunner(settings).Run(plan, geometry);
+  const CaseResult result = RunLateCase(options, 12, 1, /*step_seconds=*/2);
   EXPECT_TRUE(result.record.complete()) << result.record.reason();
   EXPECT_EQ(result.record.tries(), 4);
 }

@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "conformance/runner/environment.h"
 #include "conformance/runner/json_file.h"
-#include "conformance/runner/lineage.h"
 
 namespace reprise::conformance {
 namespace {
@@ -32,15 +31,10 @@ absl::Status MakeFolders(const std::string& path) {
       absl::StrCat("cannot make ", path, ": ", error.message()));
 }
 
-bool Describes(const v1::Description& description, absl::string_view feature) {
-  return std::find(description.features().begin(), description.features().end(),
-                   feature) != description.features().end();
-}
-
 bool AllClaimed(const v1::Description& description, const RunRequest& request) {
   return std::all_of(
       request.required_features().begin(), request.required_features().end(),
-      [&](const std::string& name) { return Describes(description, name); });
+      [&](const std::string& name) { return HasFeature(description, name); });
 }
 
 constexpr int kTries = 4;
@@ -91,12 +85,44 @@ std::string Hindrance(const CasePlan& plan, const v1::AttemptRecord& record,
 
 }  // namespace
 
+AttemptOptions OptionsOf(const CaseSettings& settings, const CasePlace& place,
+                         const AttemptPaths& paths) {
+  AttemptOptions options;
+  options.command = settings.testee.command;
+  options.command.insert(options.command.end(),
+                         {"run", "--request=" + paths.request});
+  options.working_folder = settings.testee.working_folder.empty()
+                               ? place.working_folder()
+                               : settings.testee.working_folder;
+  options.environment =
+      TesteeEnvironment(settings.testee.pass, place.home(), place.temporary());
+  options.events_path = paths.events;
+  options.stdout_path = paths.out;
+  options.stderr_path = paths.err;
+  options.deadlines = settings.deadlines;
+  options.limits = settings.limits;
+  options.cancelled = settings.cancelled;
+  return options;
+}
+
 CaseRunner::CaseRunner(CaseSettings settings)
     : settings_(std::move(settings)) {}
 
+v1::CaseRecord NotRunRecord(const CasePlan& plan, const std::string& reason) {
+  v1::CaseRecord record;
+  record.set_name(plan.name());
+  record.set_profile(plan.profile());
+  record.set_not_run(true);
+  record.set_reason(reason);
+  return record;
+}
+
+std::string CaseRunner::RecordsFolder(const CasePlan& plan) const {
+  return CaseFolder(settings_.dir, plan.profile(), plan.name());
+}
+
 std::string CaseRunner::WorkFolder(const CasePlan& plan) const {
-  return absl::StrCat(settings_.dir, "/work/", plan.profile(), "/",
-                      plan.name());
+  return WorkFolderOfCase(settings_.dir, plan.profile(), plan.name());
 }
 
 RunRequest CaseRunner::RequestFor(const CasePlan& plan, int number,
@@ -118,11 +144,10 @@ absl::Status CaseRunner::RunOne(const CasePlan& plan,
                                 const v1::Geometry& geometry, int number,
                                 CasePlace* place, AttemptResult* result) {
   const std::string name = absl::StrCat("attempt-", number);
-  const AttemptPaths paths = PathsOfAttempt(
-      CaseFolder(settings_.dir, plan.profile(), plan.name()), number);
+  const AttemptPaths paths = PathsOfAttempt(RecordsFolder(plan), number);
   absl::Status status = MakeFolders(paths.folder);
   if (!status.ok()) return status;
-  status = place->Prepare(number, Describes(settings_.description, "moves"),
+  status = place->Prepare(number, HasFeature(settings_.description, "moves"),
                           {name + "/events.jsonl", name + "/stdout",
                            name + "/stderr", name + "/request.json"});
   if (!status.ok()) return status;
@@ -130,24 +155,10 @@ absl::Status CaseRunner::RunOne(const CasePlan& plan,
   status = WriteJson(request, paths.request);
   if (!status.ok()) return status;
 
-  AttemptOptions options;
-  options.command = settings_.testee.command;
-  options.command.insert(options.command.end(),
-                         {"run", "--request=" + paths.request});
-  options.working_folder = settings_.testee.working_folder.empty()
-                               ? place->working_folder()
-                               : settings_.testee.working_folder;
-  options.environment = TesteeEnvironment(settings_.testee.pass, place->home(),
-                                          place->temporary());
-  options.events_path = paths.events;
-  options.stdout_path = paths.out;
-  options.stderr_path = paths.err;
+  AttemptOptions options = OptionsOf(settings_, *place, paths);
   options.kill = plan.attempts(number - 1).kill();
   options.means = geometry;
   options.all_features_claimed = AllClaimed(settings_.description, request);
-  options.deadlines = settings_.deadlines;
-  options.limits = settings_.limits;
-  options.cancelled = settings_.cancelled;
   if (settings_.on_event) {
     options.on_event = [this, number](const Event& event) {
       settings_.on_event(number, event);
@@ -234,8 +245,7 @@ CaseResult CaseRunner::Run(const CasePlan& plan, const v1::Geometry& geometry,
     DropFork(plan.profile(), plan.name());
     std::error_code ignored;
     fs::remove_all(WorkFolder(plan), ignored);
-    fs::remove_all(CaseFolder(settings_.dir, plan.profile(), plan.name()),
-                   ignored);
+    fs::remove_all(RecordsFolder(plan), ignored);
     if (tries >= 2) KillEarlier(geometry, &now);
   }
 }
@@ -245,16 +255,9 @@ CaseResult CaseRunner::RunOnce(const CasePlan& plan,
                                bool* missed) {
   CaseResult result;
   const absl::Time began = absl::Now();
-  const std::string folder =
-      CaseFolder(settings_.dir, plan.profile(), plan.name());
   std::unique_ptr<CasePlace> place;
-  absl::Status status = MakeFolders(folder);
-  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
-  if (status.ok()) {
-    auto made = CasePlace::Make(WorkFolder(plan), folder);
-    status = made.status();
-    if (made.ok()) place = *std::move(made);
-  }
+  absl::Status status = MakeRecords(plan);
+  if (status.ok()) status = MakePlace(plan, &place);
   if (status.ok()) {
     status = RunAttempts(plan, geometry, 1, place.get(), keep_fork, &result);
   }
@@ -267,10 +270,24 @@ CaseResult CaseRunner::RunOnce(const CasePlan& plan,
   return result;
 }
 
+absl::Status CaseRunner::MakeRecords(const CasePlan& plan) {
+  const std::string folder = RecordsFolder(plan);
+  absl::Status status = MakeFolders(folder);
+  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
+  return status;
+}
+
+absl::Status CaseRunner::MakePlace(const CasePlan& plan,
+                                   std::unique_ptr<CasePlace>* place) {
+  auto made = CasePlace::Make(WorkFolder(plan), RecordsFolder(plan));
+  if (made.ok()) *place = *std::move(made);
+  return made.status();
+}
+
 absl::Status CaseRunner::CopyRecords(const CasePlan& plan) {
   const std::string from =
       CaseFolder(settings_.dir, plan.profile(), plan.repeats());
-  const std::string to = CaseFolder(settings_.dir, plan.profile(), plan.name());
+  const std::string to = RecordsFolder(plan);
   for (int number = 1; number < plan.attempts_size(); ++number) {
     std::error_code error;
     fs::copy(PathsOfAttempt(from, number).folder,
@@ -291,33 +308,20 @@ CaseResult CaseRunner::RunFork(
   const absl::Time began = absl::Now();
   const auto fork = forks_.find(KeyOf(plan.profile(), plan.repeats()));
   if (fork == forks_.end()) {
-    result.record.set_name(plan.name());
-    result.record.set_profile(plan.profile());
-    result.record.set_not_run(true);
-    result.record.set_reason(
-        absl::StrCat("the case that it repeats, ", plan.repeats(),
-                     ", did not come to its last attempt"));
+    result.record = NotRunRecord(
+        plan, absl::StrCat("the case that it repeats, ", plan.repeats(),
+                           ", did not come to its last attempt"));
     return result;
   }
-  const std::string folder =
-      CaseFolder(settings_.dir, plan.profile(), plan.name());
   std::unique_ptr<CasePlace> place;
-  absl::Status status = MakeFolders(folder);
-  if (status.ok()) status = WriteJson(plan, folder + "/plan.json");
+  absl::Status status = MakeRecords(plan);
   if (status.ok()) status = CopyRecords(plan);
-  if (status.ok()) {
-    auto made = CasePlace::Make(WorkFolder(plan), folder);
-    status = made.status();
-    if (made.ok()) place = *std::move(made);
-  }
+  if (status.ok()) status = MakePlace(plan, &place);
   if (status.ok()) status = place->CopyRunFolderFrom(*fork->second.place);
   if (status.ok() && edit) status = edit(place->run_folder());
   if (edit && absl::IsNotFound(status)) {
     // There is nothing to lose, so there is nothing to show.
-    result.record.set_name(plan.name());
-    result.record.set_profile(plan.profile());
-    result.record.set_not_run(true);
-    result.record.set_reason(std::string(status.message()));
+    result.record = NotRunRecord(plan, std::string(status.message()));
     place->Remove();
     return result;
   }

@@ -18,6 +18,7 @@
 
 #include "conformance/runner/attempt.h"
 #include "conformance/runner/case_place.h"
+#include "conformance/runner/lineage.h"
 #include "conformance/runner/testee.h"
 
 namespace reprise::conformance {
@@ -42,11 +43,20 @@ struct CaseSettings {
   std::function<void(int, const Event&)> on_event;
 };
 
+// What every attempt of a case or a probe is given: the request that lies at
+// `paths`, in `place`, prepared for it. A kill is for the caller to add.
+AttemptOptions OptionsOf(const CaseSettings& settings, const CasePlace& place,
+                         const AttemptPaths& paths);
+
 struct CaseResult {
   v1::CaseRecord record;
   // Of every attempt that ran; for a repetition, of its own last one.
   std::vector<AttemptResult> attempts;
 };
+
+// Of a case that was not run.
+v1::CaseRecord NotRunRecord(const v1::CasePlan& plan,
+                            const std::string& reason);
 
 class CaseRunner {
  public:
@@ -86,9 +96,13 @@ class CaseRunner {
                         const CasePlace& place, const std::string& events);
   absl::Status KeepFork(const v1::CasePlan& plan, const CasePlace& place,
                         int next_attempt);
+  absl::Status MakeRecords(const v1::CasePlan& plan);
+  absl::Status MakePlace(const v1::CasePlan& plan,
+                         std::unique_ptr<CasePlace>* place);
   absl::Status CopyRecords(const v1::CasePlan& plan);
   void Finish(const v1::CasePlan& plan, const absl::Status& status,
               CasePlace* place, CaseResult* result);
+  std::string RecordsFolder(const v1::CasePlan& plan) const;
   std::string WorkFolder(const v1::CasePlan& plan) const;
 
   const CaseSettings settings_;

@@ -24,6 +24,15 @@ AttemptPaths PathsOfAttempt(const std::string& case_folder, int number) {
           folder + "/exit"};
 }
 
+std::string WorkFolder(absl::string_view dir) {
+  return absl::StrCat(dir, "/work");
+}
+
+std::string WorkFolderOfCase(absl::string_view dir, absl::string_view profile,
+                             absl::string_view case_name) {
+  return CaseFolder(WorkFolder(dir), profile, case_name);
+}
+
 absl::StatusOr<CaseFiles> ReadCase(const std::string& case_folder) {
   CaseFiles files;
   absl::Status status = ReadJson(case_folder + "/plan.json", &files.plan);
@@ -71,13 +80,14 @@ absl::StatusOr<CampaignFiles> ReadCampaign(const std::string& dir) {
   if (!status.ok()) return status;
   for (const v1::CaseRecord& record : files.record.cases()) {
     CaseFiles one;
-    if (!record.not_run()) {
+    if (record.not_run()) {
+      one.plan = PlanOf(files.plan, record);
+    } else {
       absl::StatusOr<CaseFiles> read =
           ReadCase(CaseFolder(dir, record.profile(), record.name()));
       if (!read.ok()) return read.status();
       one = *std::move(read);
     }
-    if (record.not_run()) one.plan = PlanOf(files.plan, record);
     one.record = record;
     files.cases.push_back(std::move(one));
   }

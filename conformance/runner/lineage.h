@@ -32,6 +32,12 @@ std::string CaseFolder(absl::string_view dir, absl::string_view profile,
                        absl::string_view case_name);
 AttemptPaths PathsOfAttempt(const std::string& case_folder, int number);
 
+// DIR's folder of run folders, which holds no records, and what lies in it for
+// one case.
+std::string WorkFolder(absl::string_view dir);
+std::string WorkFolderOfCase(absl::string_view dir, absl::string_view profile,
+                             absl::string_view case_name);
+
 struct AttemptFiles {
   RunRequest request;
   v1::AttemptRecord record;

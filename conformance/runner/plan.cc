@@ -26,11 +26,6 @@ using v1::ProfilePlan;
 
 constexpr uint32_t kAccumulation = 4;
 
-bool HasFeature(const Description& description, absl::string_view feature) {
-  return std::find(description.features().begin(), description.features().end(),
-                   feature) != description.features().end();
-}
-
 bool HasHold(const Description& description, Point point) {
   return std::find(description.hold_points().begin(),
                    description.hold_points().end(),

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "conformance/runner/environment.h"
 #include "conformance/runner/json_file.h"
 #include "conformance/runner/lineage.h"
 
@@ -30,8 +29,8 @@ class Probe {
       : settings_(settings), folder_(CaseFolder(settings.dir, "probes", name)) {
     std::error_code error;
     fs::create_directories(folder_, error);
-    auto place =
-        CasePlace::Make(settings.dir + "/work/probes/" + name, folder_);
+    auto place = CasePlace::Make(WorkFolderOfCase(settings.dir, "probes", name),
+                                 folder_);
     if (place.ok()) place_ = *std::move(place);
     record_.set_name(name);
   }
@@ -60,22 +59,7 @@ class Probe {
       result.record.set_detail(std::string(status.message()));
       return result;
     }
-    AttemptOptions options;
-    options.command = settings_.testee.command;
-    options.command.insert(options.command.end(),
-                           {"run", "--request=" + paths.request});
-    options.working_folder = settings_.testee.working_folder.empty()
-                                 ? place_->working_folder()
-                                 : settings_.testee.working_folder;
-    options.environment = TesteeEnvironment(
-        settings_.testee.pass, place_->home(), place_->temporary());
-    options.events_path = paths.events;
-    options.stdout_path = paths.out;
-    options.stderr_path = paths.err;
-    options.deadlines = settings_.deadlines;
-    options.limits = settings_.limits;
-    options.cancelled = settings_.cancelled;
-    result = RunAttempt(options);
+    result = RunAttempt(OptionsOf(settings_, *place_, paths));
     // What the probe cannot tell for want of a record is in the verdict.
     WriteJson(result.record, paths.exit).IgnoreError();
     return result;

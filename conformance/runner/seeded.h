@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "format/random/mix.h"
 
 namespace reprise::conformance {
 
@@ -18,10 +19,8 @@ class Seeded {
       : state_(XXH3_64bits_withSeed(name.data(), name.size(), seed)) {}
 
   uint64_t Next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+    state_ += kGolden64;
+    return Mix64(state_);
   }
 
   // Of [low, high], both inclusive; low when the range is empty.

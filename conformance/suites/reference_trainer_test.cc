@@ -1,11 +1,13 @@
 // The reference trainer before the judge: every interrupted case of a campaign
-// must be a PASS, in each precision and for each model.
+// must be a PASS, in each precision and for each model. REPRISE_SOAK=N, an
+// integer >= 1, kills N times as often.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "conformance/judge/judge.h"
 #include "conformance/judge/judge_campaign.h"
@@ -16,6 +18,17 @@
 
 namespace reprise::conformance {
 namespace {
+
+uint64_t SoakFactor() {
+  const char* text = std::getenv("REPRISE_SOAK");
+  if (text == nullptr) return 1;
+  uint64_t factor = 0;
+  if (!absl::SimpleAtoi(text, &factor) || factor == 0) {
+    ADD_FAILURE() << "REPRISE_SOAK: expected an integer >= 1, found " << text;
+    return 1;
+  }
+  return factor;
+}
 
 // Runs a campaign on the real trainer and judges each case.
 CampaignFiles RunReference(const std::string& workload,
@@ -74,8 +87,9 @@ class ReferenceTrainer : public testing::TestWithParam<Bed> {};
 
 TEST_P(ReferenceTrainer, ResumesAsTheUninterruptedRunWhereverItIsKilled) {
   const Bed& bed = GetParam();
-  ExpectAllPass(RunReference(bed.workload, bed.precision, bed.steps, bed.kills),
-                bed.kills / 2);
+  const uint64_t kills = bed.kills * SoakFactor();
+  ExpectAllPass(RunReference(bed.workload, bed.precision, bed.steps, kills),
+                kills / 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -177,9 +177,11 @@ absl::StatusOr<SafetensorsFile> ReadSafetensors(FileSystem* file_system,
   const auto parsed =
       google::protobuf::util::JsonStringToMessage(header, &json);
   if (!parsed.ok()) {
+    // What follows the first line shows the text itself.
+    const std::string why(parsed.message());
     return Annotate(Corrupt(absl::StrCat("the header is no JSON object with "
                                          "one value a name: ",
-                                         std::string(parsed.message()))),
+                                         why.substr(0, why.find('\n')))),
                     path);
   }
 

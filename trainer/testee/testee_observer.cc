@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "conformance/protocol/number.h"
+#include "format/run_listing.h"
 #include "format/vocabulary.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/testee/item_digests.h"
@@ -212,11 +213,24 @@ void TesteeObserver::OnSaveEnd(uint64_t step, uint32_t micro,
   Write(event);
 }
 
+// What a person will find there, not what the process remembers.
+std::string TesteeObserver::BestInRunFolder() const {
+  const absl::StatusOr<RunListing> listing = ListRun(request_.run_folder());
+  if (!listing.ok()) return "";
+  for (const ListedCheckpoint& checkpoint : listing->checkpoints) {
+    if (checkpoint.is_best && checkpoint.branch.empty()) {
+      return absl::BytesToHexString(checkpoint.manifest_digest);
+    }
+  }
+  return "";
+}
+
 void TesteeObserver::OnEnd(uint64_t attempted, bool finished) {
   conformance::Event event;
   event.mutable_end()->set_step(attempted);
   event.mutable_end()->set_finished(finished);
   event.mutable_end()->set_newest(newest_);
+  event.mutable_end()->set_best(BestInRunFolder());
   Write(event);
 }
 

@@ -48,6 +48,8 @@ class TesteeObserver : public TrainObserver {
   void Write(const conformance::Event& event);
   void WriteState(conformance::v1::StateEvent::Moment moment,
                   const Snapshot& state);
+  // Digest of the manifest, in hex; "" when none is marked.
+  std::string BestInRunFolder() const;
   void InjectOverflow(TrainState* state) const;
   void RememberParameters(const TrainState& state);
   void MeasureUpdate(const TrainState& state);

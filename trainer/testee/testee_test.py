@@ -114,6 +114,20 @@ class Testee(unittest.TestCase):
             self.assertNotEqual(evaluation["loss"]["bits"], evaluation["ema_loss"]["bits"])
             self.assertLessEqual(evaluation["best"]["v"], evaluation["loss"]["v"])
 
+    def test_the_end_names_the_checkpoint_of_the_best_evaluation(self):
+        # A rate too high to get better, so that the best evaluation is not the last.
+        settings = {"run.keep_last": "9", "run.eval_every": "10", "optimizer.lr": "0.5", "best.metric": "accuracy"}
+        events = self.run_to_the_end("run", settings=[{"name": n, "value": v} for n, v in settings.items()])
+        best, at = None, None
+        for evaluation in [e["evaluation"] for e in events if "evaluation" in e]:
+            if best is None or evaluation["best"]["v"] > best:
+                best, at = evaluation["best"]["v"], evaluation["step"]
+        saved = {e["save"]["step"]: e["save"]["checkpoint"]
+                 for e in events if e.get("save", {}).get("phase") == "COMMITTED"}
+        self.assertLess(int(at), 40)
+        self.assertEqual(events[-1]["end"]["best"], saved[at])
+        self.assertEqual(events[-1]["end"]["newest"], saved["40"])
+
     def test_held_inside_a_load_and_killed_it_goes_on(self):
         reference = self.steps(self.run_to_the_end("reference"))
         self.hold_and_kill("run", 25, "P2")

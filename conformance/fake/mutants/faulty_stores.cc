@@ -49,7 +49,8 @@ class ForgetfulStore : public ForwardingStore {
   }
 };
 
-class SwallowingStore : public ForwardingStore {
+// Right until something is resumed.
+class StoreOfResumes : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   absl::StatusOr<std::optional<Loaded>> Load() override {
@@ -57,14 +58,30 @@ class SwallowingStore : public ForwardingStore {
     resumed_ = loaded.ok() && loaded->has_value();
     return loaded;
   }
-  absl::Status Commit(const State& state, SaveWatch* watch) override {
-    if (!resumed_) return store()->Commit(state, watch);
-    watch->Durable(absl::StrCat(CheckpointName(state), ":unwritten"), state);
-    return absl::OkStatus();
-  }
+
+ protected:
+  bool resumed() const { return resumed_; }
 
  private:
   bool resumed_ = false;
+};
+
+class SwallowingStore : public StoreOfResumes {
+ public:
+  using StoreOfResumes::StoreOfResumes;
+  absl::Status Commit(const State& state, SaveWatch* watch) override {
+    if (!resumed()) return store()->Commit(state, watch);
+    watch->Durable(absl::StrCat(CheckpointName(state), ":unwritten"), state);
+    return absl::OkStatus();
+  }
+};
+
+class MarkingStore : public StoreOfResumes {
+ public:
+  using StoreOfResumes::StoreOfResumes;
+  std::string At(uint64_t step) override {
+    return resumed() ? Newest() : store()->At(step);
+  }
 };
 
 // What a background save still has to do.
@@ -154,6 +171,8 @@ Customise ChooseByName() {
 
 Customise StartFromScratch() { return Replace<ForgetfulStore>(); }
 Customise SwallowSaves() { return Replace<SwallowingStore>(); }
+
+Customise MarkNewestAsBest() { return Replace<MarkingStore>(); }
 
 Customise SaveLiveTensors() {
   return [](const Assembly& assembly) {

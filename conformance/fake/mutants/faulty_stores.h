@@ -15,6 +15,8 @@ Customise ChooseByName();
 Customise StartFromScratch();
 // From a resume on, says that saves succeed and writes nothing.
 Customise SwallowSaves();
+// From a resume on, says that the newest checkpoint is the best one.
+Customise MarkNewestAsBest();
 // Writes a checkpoint one step after it was asked to, half of the parameters
 // by their values then: a background save without a copy.
 Customise SaveLiveTensors();

@@ -83,6 +83,11 @@ void AddCounterMutants(std::vector<Mutant>* mutants) {
       "D best; E; late",
       EditLoaded([](const EditContext&, State* state) { state->clear_best(); }))
       .workload = "T0.plateau";
+  Mutant& mark =
+      Add(mutants, "M42.mark", "the newest checkpoint is marked as the best",
+          "best:CHANGED", "mark", MarkNewestAsBest());
+  mark.workload = "T0.plateau";
+  mark.shows = Shows::kRunEnd;
   Add(mutants, "M42.early", "the patience is forgotten", "early_stop:RESET",
       "D early_stop; E; late", EditLoaded([](const EditContext&, State* state) {
         state->mutable_early_stop()->set_bad_count(0);

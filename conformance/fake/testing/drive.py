@@ -182,6 +182,11 @@ def last_acknowledged(attempts):
     return int(newest["step"]), newest.get("micro", 0)
 
 
+def mark(attempt):
+    """Name of the checkpoint that the end event marks as the best; "" where it marks none."""
+    return (attempt.end or {}).get("best", "").split(":")[0]
+
+
 def signature(reference, attempts):
     """What differs between the uninterrupted run and the last attempt (mutant.h)."""
     before, last = attempts[:-1], attempts[-1]
@@ -221,4 +226,6 @@ def signature(reference, attempts):
     name = "step-%012d" % last_acknowledged([last])[0]
     if last.end and newest.split(":")[0] < name:
         parts.append("files")
+    if not parts and mark(last) != mark(reference):
+        parts.append("mark")
     return "; ".join(parts)

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "conformance/fake/quiet.h"
 #include "conformance/protocol/event_log.h"
 #include "format/random/mix.h"
 #include "gtest/gtest.h"
@@ -24,25 +25,13 @@ class KillingSink : public fake::EventSink {
 
   void Write(const Event& event) override {
     Event out = event;
-    if (!quiet_ || Reduce(&out)) {
+    if (!quiet_ || fake::ReduceToQuiet(&out)) {
       if (!writer_->Write(out).ok()) _exit(99);
     }
     if (kill_.event && kill_.event(event)) kill(getpid(), SIGKILL);
   }
 
  private:
-  // Step, loss and learning rate only; false: nothing of this event.
-  static bool Reduce(Event* event) {
-    if (event->has_state() || event->has_evaluation()) return false;
-    if (!event->has_step()) return true;
-    v1::StepEvent kept;
-    kept.set_step(event->step().step());
-    *kept.mutable_loss() = event->step().loss();
-    *kept.mutable_lr() = event->step().lr();
-    *event->mutable_step() = std::move(kept);
-    return true;
-  }
-
   EventWriter* const writer_;
   const KillAt kill_;
   const bool quiet_;
@@ -75,16 +64,6 @@ KillAt KillAfterStep(uint64_t step) {
   KillAt at;
   at.event = [step](const v1::Event& event) {
     return event.has_step() && event.step().step() >= step;
-  };
-  return at;
-}
-
-KillAt KillAfterCommit(uint64_t step, uint32_t micro) {
-  KillAt at;
-  at.event = [step, micro](const v1::Event& event) {
-    return event.has_save() &&
-           event.save().phase() == v1::SaveEvent::COMMITTED &&
-           event.save().step() == step && event.save().micro() == micro;
   };
   return at;
 }

@@ -32,8 +32,6 @@ KillAt KillInStep(uint64_t step, uint32_t micro = 0);
 
 // After the record of this attempted step (or the first later one).
 KillAt KillAfterStep(uint64_t step);
-// After the commit of the checkpoint of this step and micro-step.
-KillAt KillAfterCommit(uint64_t step, uint32_t micro = 0);
 
 class FakeDriver {
  public:

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "conformance/protocol/number.h"
+#include "format/random/mix.h"
 
 namespace reprise::conformance::testing {
 namespace {
@@ -18,12 +19,7 @@ constexpr int kFrozenTensor = 4;
 constexpr int kInputs = 32;
 constexpr double kPi = 3.14159265358979323846;
 
-uint64_t Mix(uint64_t z) {
-  z += 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
+uint64_t Mix(uint64_t z) { return Mix64(z + kGolden64); }
 
 double Unit(uint64_t z) { return (Mix(z) >> 11) * 0x1.0p-53; }
 
