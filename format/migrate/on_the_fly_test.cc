@@ -65,8 +65,9 @@ std::vector<std::string> Version1Checkpoints() {
     }
   }
   for (const std::string& name : NamesIn(kVectors)) {
-    folders.push_back(Copied(JoinPath(kVectors, name),
-                             JoinPath(root, absl::StrCat("vector-", name))));
+    folders.push_back(Copied(
+        JoinPath(kVectors, absl::StrCat(name, "/checkpoint/manifest.ckpt")),
+        JoinPath(root, absl::StrCat("vector-", name))));
   }
   EXPECT_GE(folders.size(), 17u);
   return folders;

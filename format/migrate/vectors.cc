@@ -2,13 +2,11 @@
 
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "format/envelope.h"
 #include "format/io/testing/unsynced_file_system.h"
 #include "format/migrate/migrate_checkpoint.h"
@@ -17,7 +15,6 @@
 #include "format/testing/full_snapshot.h"
 #include "format/v1/codec.h"
 #include "format/v2/save.h"
-#include "google/protobuf/text_format.h"
 
 namespace reprise {
 namespace {
@@ -25,24 +22,8 @@ namespace {
 constexpr char kBefore[] = "/before";
 constexpr char kRun[] = "/run";
 
-// A vector that cannot be made is a mistake in this file.
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::cerr << value.status() << "\n";
-    std::abort();
-  }
-  return *std::move(value);
-}
-
-void OrDie(const absl::Status& status) {
-  if (status.ok()) return;
-  std::cerr << status << "\n";
-  std::abort();
-}
-
 void AddFiles(UnsyncedFileSystem* memory, const std::string& folder,
-              const std::string& name, MigrationVector* vector) {
+              const std::string& name, TestVector* vector) {
   for (const FolderEntry& entry : OrDie(memory->List(folder))) {
     vector->files[JoinPath(name, entry.name)] =
         OrDie(FileContent(JoinPath(folder, entry.name), memory));
@@ -50,14 +31,10 @@ void AddFiles(UnsyncedFileSystem* memory, const std::string& folder,
 }
 
 // Migrates what lies in kBefore and writes down what comes of it.
-MigrationVector Made(UnsyncedFileSystem* memory, const std::string& name,
-                     const std::string& rules, const std::string& rename,
-                     const std::string& text) {
-  MigrationVector vector;
-  vector.expected.set_path(name);
-  for (absl::string_view rule : absl::StrSplit(rules, ' ')) {
-    vector.expected.add_rule(std::string(rule));
-  }
+TestVector Made(UnsyncedFileSystem* memory, const std::string& name,
+                const std::string& rules, const std::string& rename,
+                const std::string& text) {
+  TestVector vector = MakeTestVector(name, rules, {});
   vector.expected.set_rename(rename);
   AddFiles(memory, kBefore, "before", &vector);
   MigrateOptions options;
@@ -90,27 +67,25 @@ MigrationVector Made(UnsyncedFileSystem* memory, const std::string& name,
   return vector;
 }
 
-MigrationVector FromV1File(const std::string& name, const std::string& rules,
-                           const std::string& file,
-                           const std::string& text = "",
-                           const std::string& rename = "") {
+TestVector FromV1File(const std::string& name, const std::string& rules,
+                      const std::string& file, const std::string& text = "",
+                      const std::string& rename = "") {
   UnsyncedFileSystem memory;
   OrDie(memory.CreateFolder(kBefore));
   OrDie(ReplaceFile(JoinPath(kBefore, "manifest.ckpt"), file, &memory));
   return Made(&memory, name, rules, rename, text);
 }
 
-MigrationVector FromV1(const std::string& name, const std::string& rules,
-                       const Snapshot& snapshot, const std::string& text = "",
-                       const std::string& rename = "") {
+TestVector FromV1(const std::string& name, const std::string& rules,
+                  const Snapshot& snapshot, const std::string& text = "",
+                  const std::string& rename = "") {
   const std::string manifest = OrDie(EncodeV1(snapshot));
   return FromV1File(name, rules, EncodeEnvelope(1, 0, manifest) + manifest,
                     text, rename);
 }
 
-MigrationVector RenamedV2Vector(const std::string& name,
-                                const Snapshot& snapshot,
-                                const std::string& rename) {
+TestVector RenamedV2Vector(const std::string& name, const Snapshot& snapshot,
+                           const std::string& rename) {
   UnsyncedFileSystem memory;
   OrDie(memory.CreateFolder(kBefore));
   SaveV2Options options;
@@ -169,7 +144,7 @@ void ForInference(Snapshot* s) {
   }
 }
 
-std::vector<MigrationVector> ValidVectors() {
+std::vector<TestVector> ValidVectors() {
   const std::string later =
       OrDie(EncodeV1(SmallSnapshot(60))) + std::string("\x9a\x06\x03new", 6);
   return {
@@ -234,7 +209,7 @@ std::vector<MigrationVector> ValidVectors() {
   };
 }
 
-std::vector<MigrationVector> RefusedVectors() {
+std::vector<TestVector> RefusedVectors() {
   return {
       FromV1("optimizer_steps_disagree", "MIG-5",
              Edited(60, [](Snapshot* s) { s->optimizer->states[1].step = 59; }),
@@ -263,28 +238,8 @@ std::vector<MigrationVector> RefusedVectors() {
 
 }  // namespace
 
-std::vector<MigrationVector> MigrationVectors() {
-  std::vector<MigrationVector> vectors = ValidVectors();
-  for (MigrationVector& vector : RefusedVectors()) {
-    vectors.push_back(std::move(vector));
-  }
-  return vectors;
-}
-
-std::string ExpectationsOf(const std::vector<MigrationVector>& vectors) {
-  vectors::v1::Expectations expectations;
-  for (const MigrationVector& vector : vectors) {
-    *expectations.add_vector() = vector.expected;
-  }
-  std::string text;
-  if (!google::protobuf::TextFormat::PrintToString(expectations, &text)) {
-    std::abort();
-  }
-  return absl::StrCat(
-      "# proto-file: spec/vectors/expect.proto\n"
-      "# proto-message: reprise.vectors.v1.Expectations\n"
-      "# Written by bazel run //format/migrate:generate_vectors\n",
-      text);
+std::vector<TestVector> MigrationVectors() {
+  return Joined({ValidVectors(), RefusedVectors()});
 }
 
 }  // namespace reprise

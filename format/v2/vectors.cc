@@ -9,18 +9,16 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "format/envelope.h"
 #include "format/io/testing/unsynced_file_system.h"
+#include "format/read_checkpoint.h"
 #include "format/refusal.h"
 #include "format/run_layout.h"
 #include "format/testing/checkpoint_builder.h"
 #include "format/testing/full_snapshot.h"
-#include "format/v2/checkpoint_reader.h"
 #include "format/v2/items.h"
 #include "format/v2/save.h"
 #include "format/v2/shared_save.h"
-#include "google/protobuf/text_format.h"
 
 namespace reprise {
 namespace {
@@ -30,15 +28,6 @@ using Files = std::map<std::string, std::string>;
 
 constexpr char kFolder[] = "/vector";
 constexpr char kShard[] = "shard-0000-0000.bin";
-
-// A vector that cannot be made is a mistake in this file.
-template <typename T>
-T OrDie(absl::StatusOr<T> value) {
-  if (!value.ok()) {
-    std::abort();
-  }
-  return *std::move(value);
-}
 
 Files FilesIn(UnsyncedFileSystem* memory) {
   Files files;
@@ -51,7 +40,7 @@ Files FilesIn(UnsyncedFileSystem* memory) {
 
 Files Written(const Snapshot& snapshot, uint64_t shard_bytes = 1 << 20) {
   UnsyncedFileSystem memory;
-  if (!memory.CreateFolder(kFolder).ok()) std::abort();
+  OrDie(memory.CreateFolder(kFolder));
   SaveV2Options options;
   options.threads = 1;
   options.shard_bytes = shard_bytes;
@@ -64,53 +53,28 @@ std::string WithEnvelope(const std::string& manifest, uint32_t major = 2,
   return EncodeEnvelope(major, minor, manifest) + manifest;
 }
 
-VectorV2 Named(const std::string& path, const std::string& rules, Files files) {
-  VectorV2 vector;
-  vector.expected.set_path(path);
-  for (absl::string_view rule : absl::StrSplit(rules, ' ')) {
-    vector.expected.add_rule(std::string(rule));
-  }
-  vector.files = std::move(files);
-  return vector;
-}
-
-VectorV2 Refused(const std::string& path, Refusal refusal,
-                 const std::string& rules, const std::string& text,
-                 Files files) {
-  VectorV2 vector = Named(path, rules, std::move(files));
+TestVector Refused(const std::string& path, Refusal refusal,
+                   const std::string& rules, const std::string& text,
+                   Files files) {
+  TestVector vector = MakeTestVector(path, rules, files);
   vector.expected.mutable_refused()->set_refusal(refusal);
   vector.expected.mutable_refused()->set_text(text);
   return vector;
 }
 
-VectorV2 Valid(const std::string& path, const std::string& rules, Files files) {
+TestVector Valid(const std::string& path, const std::string& rules,
+                 const Files& files) {
   UnsyncedFileSystem memory;
-  if (!memory.CreateFolder(kFolder).ok()) std::abort();
+  OrDie(memory.CreateFolder(kFolder));
   for (const auto& [name, bytes] : files) {
-    if (!ReplaceFile(JoinPath(kFolder, name), bytes, &memory).ok()) {
-      std::abort();
-    }
+    OrDie(ReplaceFile(JoinPath(kFolder, name), bytes, &memory));
   }
-  auto reader = OrDie(CheckpointReader::Open(kFolder, &memory));
-  VectorV2 vector = Named(path, rules, std::move(files));
+  const LoadedCheckpoint read = OrDie(ReadCheckpoint(kFolder, &memory));
+  TestVector vector = MakeTestVector(path, rules, files);
   vectors::v1::Valid* valid = vector.expected.mutable_valid();
-  valid->set_step(reader->manifest().snapshot.step);
-  valid->set_micro_step(reader->manifest().snapshot.micro_step());
-  valid->set_value_digest(
-      absl::BytesToHexString(reader->manifest().value_digest));
-  absl::Status verified = reader->Verify(1);
-  if (!verified.ok()) valid->set_verification(RefusalOf(verified));
-  for (size_t i = 0; i < reader->manifest().tensors.size(); ++i) {
-    const TableEntry& entry = reader->manifest().tensors[i];
-    const Tensor tensor = OrDie(reader->ReadTensor(i, {}));
-    vectors::v1::Tensor* out = valid->add_tensor();
-    out->set_item(entry.item);
-    out->set_name(entry.name);
-    out->set_part(entry.part);
-    out->set_dtype(std::string(Name(entry.dtype)));
-    for (uint64_t extent : entry.shape) out->add_shape(extent);
-    out->set_head(absl::BytesToHexString(tensor.bytes().substr(0, 16)));
-  }
+  ExpectSnapshot(read.snapshot, valid);
+  valid->set_value_digest(absl::BytesToHexString(read.value_digest));
+  valid->set_verification(RefusalOf(VerifyCheckpoint(kFolder, &memory)));
   return vector;
 }
 
@@ -121,10 +85,10 @@ std::string ManifestOf(const Files& files) {
 
 // A checkpoint whose manifest was changed and has the right checksums; its
 // shards are left out, as no reader comes to them.
-VectorV2 Edited(const std::string& name, Refusal refusal,
-                const std::string& rules, const std::string& text,
-                const std::function<void(v2::Manifest*)>& edit,
-                const Snapshot& base = FullSnapshot(60)) {
+TestVector Edited(const std::string& name, Refusal refusal,
+                  const std::string& rules, const std::string& text,
+                  const std::function<void(v2::Manifest*)>& edit,
+                  const Snapshot& base = FullSnapshot(60)) {
   const std::string manifest =
       EditedManifestV2(ManifestOf(Written(base, 300)), edit);
   return Refused(absl::StrCat("invalid/", name), refusal, rules, text,
@@ -186,7 +150,7 @@ Snapshot Chunks() {
 
 Files InSlices(bool columns) {
   UnsyncedFileSystem memory;
-  if (!memory.CreateFolder(kFolder).ok()) std::abort();
+  OrDie(memory.CreateFolder(kFolder));
   Snapshot snapshot = SmallestSnapshotV2();
   const Tensor whole = BytesTensor("w", DType::kU8, {3, 4}, "abcdefghijkl");
   const char* data = static_cast<const char*>(whole.data());
@@ -260,7 +224,7 @@ Snapshot InferenceOnly() {
   return snapshot;
 }
 
-std::vector<VectorV2> ValidVectors() {
+std::vector<TestVector> ValidVectors() {
   Snapshot resumed = FullSnapshot(60);
   resumed.attempt = 2;
   resumed.parent = ParentRef{50, "", "fedcba9876543210"};
@@ -342,7 +306,7 @@ std::vector<VectorV2> ValidVectors() {
   };
 }
 
-std::vector<VectorV2> FutureVectors() {
+std::vector<TestVector> FutureVectors() {
   const Files full = Written(FullSnapshot(60));
   const std::string manifest = ManifestOf(full);
   auto with = [&full](const std::string& bytes, uint32_t minor) {
@@ -396,8 +360,8 @@ std::vector<VectorV2> FutureVectors() {
   };
 }
 
-std::vector<VectorV2> UnsupportedVectors() {
-  std::vector<VectorV2> vectors = {
+std::vector<TestVector> UnsupportedVectors() {
+  std::vector<TestVector> vectors = {
       Edited("required_feature", Refusal::UNKNOWN_FEATURE, "FEAT-1",
              "\"sparse-moments\"",
              [](auto* m) { m->add_required_features("sparse-moments"); }),
@@ -422,14 +386,14 @@ std::vector<VectorV2> UnsupportedVectors() {
       Edited("optimizer", Refusal::INVALID_VALUE, "OPT-1", "\"lion\"",
              [](auto* m) { m->mutable_optimizer()->set_kind("lion"); }),
   };
-  for (VectorV2& vector : vectors) {
-    vector.expected.set_path(absl::StrCat(
-        "unsupported/", vector.expected.path().substr(sizeof("invalid"))));
+  for (TestVector& vector : vectors) {
+    vector.path =
+        absl::StrCat("unsupported/", vector.path.substr(sizeof("invalid")));
   }
   return vectors;
 }
 
-std::vector<VectorV2> TornVectors() {
+std::vector<TestVector> TornVectors() {
   const Files full = Written(FullSnapshot(60));
   const std::string& manifest = full.at(kManifestName);
   const std::string& shard = full.at(kShard);
@@ -522,7 +486,7 @@ std::vector<VectorV2> TornVectors() {
   };
 }
 
-std::vector<VectorV2> WireVectors() {
+std::vector<TestVector> WireVectors() {
   const std::string manifest = ManifestOf(Written(FullSnapshot(60), 300));
   auto bytes = [](const std::string& name, Refusal refusal,
                   const std::string& rules, const std::string& text,
@@ -560,7 +524,7 @@ std::vector<VectorV2> WireVectors() {
   };
 }
 
-std::vector<VectorV2> TableVectors() {
+std::vector<TestVector> TableVectors() {
   auto table = [](v2::Manifest* m) { return m->mutable_tensors(); };
   const Refusal corrupt = Refusal::CORRUPT;
   const Refusal invalid = Refusal::INVALID_VALUE;
@@ -690,7 +654,7 @@ std::vector<VectorV2> TableVectors() {
   };
 }
 
-std::vector<VectorV2> RecordVectors() {
+std::vector<TestVector> RecordVectors() {
   const Refusal missing = Refusal::MISSING_ITEM;
   const Refusal invalid = Refusal::INVALID_VALUE;
   auto mark = [](v2::Manifest* m, Item item, Presence presence,
@@ -814,7 +778,7 @@ std::vector<VectorV2> RecordVectors() {
   };
 }
 
-std::vector<VectorV2> FieldVectors() {
+std::vector<TestVector> FieldVectors() {
   const Refusal missing = Refusal::MISSING_ITEM;
   const Refusal invalid = Refusal::INVALID_VALUE;
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -1028,28 +992,10 @@ std::vector<VectorV2> FieldVectors() {
 
 }  // namespace
 
-std::vector<VectorV2> VectorsOfV2() {
-  std::vector<VectorV2> vectors;
-  for (std::vector<VectorV2> part :
-       {ValidVectors(), FutureVectors(), UnsupportedVectors(), TornVectors(),
-        WireVectors(), TableVectors(), RecordVectors(), FieldVectors()}) {
-    for (VectorV2& vector : part) vectors.push_back(std::move(vector));
-  }
-  return vectors;
-}
-
-std::string ExpectationsOf(const std::vector<VectorV2>& vectors) {
-  vectors::v1::Expectations expectations;
-  for (const VectorV2& vector : vectors) {
-    *expectations.add_vector() = vector.expected;
-  }
-  std::string text;
-  google::protobuf::TextFormat::PrintToString(expectations, &text);
-  return absl::StrCat(
-      "# proto-file: spec/vectors/expect.proto\n"
-      "# proto-message: reprise.vectors.v1.Expectations\n"
-      "# Written by bazel run //format/v2:generate_vectors\n",
-      text);
+std::vector<TestVector> VectorsOfV2() {
+  return Joined({ValidVectors(), FutureVectors(), UnsupportedVectors(),
+                 TornVectors(), WireVectors(), TableVectors(), RecordVectors(),
+                 FieldVectors()});
 }
 
 }  // namespace reprise

@@ -1,8 +1,5 @@
 #include "format/v2/vectors.h"
 
-#include <fstream>
-#include <iterator>
-#include <set>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -10,134 +7,54 @@
 #include "absl/strings/str_cat.h"
 #include "format/checkpoint_store.h"
 #include "format/refusal.h"
-#include "format/run_layout.h"
-#include "format/testing/checkpoint_builder.h"
-#include "format/v2/tensor_list.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace reprise {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr char kVectors[] = "spec/vectors/v2";
 
-// A file of the source tree. The test sees it as a symbolic link, which the
-// library's own reading refuses.
-std::string SourceFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.is_open()) << path;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-vectors::v1::Expectations Expectations() {
-  vectors::v1::Expectations expectations;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      SourceFile(JoinPath(kVectors, "expect.textproto")), &expectations));
-  return expectations;
-}
-
-// A copy of a committed vector as regular files.
-std::string CopyOf(const std::string& path) {
-  const std::string copy = FreshTestFolder();
-  auto entries = FileSystem::Real()->List(JoinPath(kVectors, path));
-  EXPECT_TRUE(entries.ok()) << entries.status();
-  for (const FolderEntry& entry : *entries) {
-    EXPECT_TRUE(
-        ReplaceFile(JoinPath(copy, entry.name),
-                    SourceFile(JoinPath(JoinPath(kVectors, path), entry.name)))
-            .ok());
-  }
-  return copy;
-}
-
 TEST(VectorsV2, CommittedFilesAreWhatTheGeneratorWrites) {
-  const std::vector<VectorV2> vectors = VectorsOfV2();
-  EXPECT_EQ(SourceFile(JoinPath(kVectors, "expect.textproto")),
-            ExpectationsOf(vectors))
+  const std::vector<TestVector> vectors = VectorsOfV2();
+  EXPECT_EQ(CommittedDifference(kVectors, vectors, {"BUILD", "digests.tsv"}),
+            "")
       << "bazel run //format/v2:generate_vectors";
-  for (const VectorV2& vector : vectors) {
-    for (const auto& [name, bytes] : vector.files) {
-      const std::string path =
-          JoinPath(JoinPath(kVectors, vector.expected.path()), name);
-      EXPECT_TRUE(SourceFile(path) == bytes) << path;
-    }
+  EXPECT_GE(vectors.size(), 150u);
+  for (const TestVector& vector : vectors) {
+    EXPECT_GT(vector.expected.rule_size(), 0) << vector.path;
   }
-}
-
-TEST(VectorsV2, NoFolderIsWithoutAnExpectation) {
-  std::set<std::string> listed;
-  const vectors::v1::Expectations expectations = Expectations();
-  for (const vectors::v1::Vector& vector : expectations.vector()) {
-    EXPECT_TRUE(listed.insert(vector.path()).second) << vector.path();
-    EXPECT_GT(vector.rule_size(), 0) << vector.path();
-  }
-  std::set<std::string> found;
-  for (const char* kind :
-       {"valid", "invalid", "unsupported", "future", "torn"}) {
-    auto entries = FileSystem::Real()->List(JoinPath(kVectors, kind));
-    ASSERT_TRUE(entries.ok()) << entries.status();
-    for (const FolderEntry& entry : *entries) {
-      found.insert(JoinPath(kind, entry.name));
-    }
-  }
-  EXPECT_EQ(found, listed);
-  EXPECT_GE(listed.size(), 150u);
 }
 
 TEST(VectorsV2, ReaderSaysWhatIsExpected) {
-  const vectors::v1::Expectations expectations = Expectations();
-  for (const vectors::v1::Vector& vector : expectations.vector()) {
-    const std::string copy = CopyOf(vector.path());
+  for (const auto& [path, expected] : CommittedExpectations(kVectors)) {
+    SCOPED_TRACE(path);
+    const std::string copy =
+        CopyOfSourceFolder(JoinPath(JoinPath(kVectors, path), "checkpoint"));
     absl::StatusOr<LoadedCheckpoint> read = ReadCheckpoint(copy);
-    if (vector.has_refused()) {
+    if (expected.has_refused()) {
       EXPECT_EQ(TextOf(RefusalOf(read.status())),
-                TextOf(vector.refused().refusal()))
-          << vector.path() << ": " << read.status();
+                TextOf(expected.refused().refusal()))
+          << read.status();
       EXPECT_THAT(std::string(read.status().message()),
-                  HasSubstr(vector.refused().text()))
-          << vector.path();
+                  HasSubstr(expected.refused().text()));
       continue;
     }
-    ASSERT_TRUE(read.ok()) << vector.path() << ": " << read.status();
-    EXPECT_EQ(read->snapshot.step, vector.valid().step());
-    EXPECT_EQ(read->snapshot.micro_step(), vector.valid().micro_step());
-    EXPECT_EQ(absl::BytesToHexString(read->value_digest),
-              vector.valid().value_digest())
-        << vector.path();
-    EXPECT_EQ(RefusalOf(VerifyCheckpoint(copy)), vector.valid().verification())
-        << vector.path();
-    const std::vector<ListedTensor> tensors = ListTensors(read->snapshot);
-    ASSERT_EQ(tensors.size(), static_cast<size_t>(vector.valid().tensor_size()))
-        << vector.path();
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const vectors::v1::Tensor& expected =
-          vector.valid().tensor(static_cast<int>(i));
-      EXPECT_EQ(tensors[i].item, expected.item());
-      EXPECT_EQ(tensors[i].name, expected.name());
-      EXPECT_EQ(tensors[i].part, expected.part());
-      EXPECT_EQ(Name(tensors[i].tensor->dtype()), expected.dtype());
-      EXPECT_THAT(tensors[i].tensor->shape(),
-                  ::testing::ElementsAreArray(expected.shape()));
-      EXPECT_EQ(
-          absl::BytesToHexString(tensors[i].tensor->bytes().substr(0, 16)),
-          expected.head());
-    }
+    ASSERT_TRUE(read.ok()) << read.status();
+    vectors::v1::Valid found;
+    ExpectSnapshot(read->snapshot, &found);
+    found.set_value_digest(absl::BytesToHexString(read->value_digest));
+    found.set_verification(RefusalOf(VerifyCheckpoint(copy)));
+    EXPECT_EQ(found.DebugString(), expected.valid().DebugString());
   }
 }
 
 // Every rule that the vectors prove is in the specification.
 TEST(VectorsV2, RulesAreThoseOfTheSpecification) {
-  const std::string spec = SourceFile("spec/SPEC.md");
-  const vectors::v1::Expectations expectations = Expectations();
-  for (const vectors::v1::Vector& vector : expectations.vector()) {
-    for (const std::string& rule : vector.rule()) {
-      EXPECT_TRUE(absl::StrContains(spec, absl::StrCat("**", rule, "**")))
-          << rule;
-    }
-  }
+  EXPECT_THAT(UnspecifiedRules(kVectors), IsEmpty());
 }
 
 // As `hexdump -C` without its right column.
@@ -158,7 +75,7 @@ std::string Dump(const std::string& bytes) {
 // The hex dumps in the text are the smallest checkpoint's bytes.
 TEST(VectorsV2, DumpsInTheSpecificationAreTheSmallestCheckpoint) {
   const std::string spec = SourceFile("spec/SPEC.md");
-  const std::string folder = JoinPath(kVectors, "valid/smallest");
+  const std::string folder = JoinPath(kVectors, "valid/smallest/checkpoint");
   for (const std::string& dump :
        {Dump(SourceFile(JoinPath(folder, "shard-0000-0000.bin")).substr(0, 16)),
         Dump(SourceFile(JoinPath(folder, "shard-0000-0000.bin.digests"))),

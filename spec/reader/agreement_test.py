@@ -98,7 +98,7 @@ def _changes(found):
 
 def _field_cases():
     for base in BASES:
-        original = message('%svalid/%s.ckpt' % (VECTORS, base))
+        original = message('%svalid/%s/checkpoint/manifest.ckpt' % (VECTORS, base))
         for path, found in list(_messages(original)):
             for what, change in _changes(found):
                 changed = type(original)()
@@ -110,7 +110,7 @@ def _field_cases():
 def _random_cases(seed):
     """Bytes changed, taken out, put in, or moved, in the manifest."""
     generator = random.Random(seed)
-    manifests = [load('%svalid/%s.ckpt' % (VECTORS, base))[48:] for base in BASES]
+    manifests = [load('%svalid/%s/checkpoint/manifest.ckpt' % (VECTORS, base))[48:] for base in BASES]
     for number in range(RANDOM_CASES):
         data = bytearray(generator.choice(manifests))
         for _ in range(generator.choice((1, 1, 1, 2, 5))):

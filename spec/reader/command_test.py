@@ -225,7 +225,7 @@ class CommandTest(unittest.TestCase):
         valid = real(VECTORS + 'valid')
         for name in os.listdir(valid):
             for command in ('ls', 'verify', 'tensor'):
-                self.call(command, valid + name)
+                self.call(command, valid + name + '/checkpoint')
 
 
 if __name__ == '__main__':

@@ -12,6 +12,7 @@ def debian_py_test(name, src, data = [], size = "small"):
         args = ["$(location %s)" % src],
         data = [
             src,
+            "//spec/reader:expect_pb2.py",
             "//spec/reader:sources",
             "//spec/reader/testing:support",
         ] + data,

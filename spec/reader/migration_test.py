@@ -4,9 +4,7 @@ import glob
 import os
 import unittest
 
-from files import real
-from google.protobuf import text_format
-import expect_pb2
+from files import expectations, real
 import reprise_reader
 from reprise_reader import migrate
 from reprise_reader.schema import vocabulary_pb2 as vocabulary
@@ -23,32 +21,31 @@ def roots(checkpoint):
 class MigrationTest(unittest.TestCase):
 
     def setUp(self):
-        with open(VECTORS + 'expect.textproto', encoding='utf-8') as file:
-            self.vectors = text_format.Parse(file.read(), expect_pb2.Expectations()).vector
+        self.vectors = expectations(VECTORS)
 
-    def before(self, vector):
-        return reprise_reader.read(os.path.join(VECTORS, vector.path, 'before'))
+    def before(self, path):
+        return reprise_reader.read(os.path.join(VECTORS, path, 'before'))
 
-    def after(self, vector):
-        return reprise_reader.read(os.path.join(VECTORS, vector.path, 'after'))
+    def after(self, path):
+        return reprise_reader.read(os.path.join(VECTORS, path, 'after'))
 
     # Rules: MIG-2 MIG-3 MIG-4 MIG-5 MIG-6 MIG-8
     def test_each_migration_gives_the_expected_records_values_and_digest(self):
         done = 0
-        for vector in self.vectors:
+        for path, vector in self.vectors.items():
             if vector.HasField('refused') or vector.rename:
                 continue
-            with self.subTest(vector.path):
-                migrated = migrate.to_v2(self.before(vector))
+            with self.subTest(path):
+                migrated = migrate.to_v2(self.before(path))
                 self.assertEqual([(r.item, r.presence, r.reason) for r in
                                   migrated.manifest.inventory],
                                  [(r.item, r.presence, r.reason) for r in vector.migrated.record])
-                after = self.after(vector)
+                after = self.after(path)
                 found = after.message
                 history = found.history
                 self.assertEqual([(h.from_major, h.to_major, h.source_manifest_digest)
                                   for h in history],
-                                 [(1, 2, self.before(vector).manifest_digest)])
+                                 [(1, 2, self.before(path).manifest_digest)])
                 # Everything but where the bytes lie and the history.
                 for field in ('tensors', 'shards', 'value_digest', 'history', 'digest_algorithm'):
                     found.ClearField(field)
@@ -65,12 +62,12 @@ class MigrationTest(unittest.TestCase):
     # Rules: MIG-5 MIG-9
     def test_each_refused_one_is_readable_and_refused(self):
         done = 0
-        for vector in self.vectors:
+        for path, vector in self.vectors.items():
             if not vector.HasField('refused'):
                 continue
-            with self.subTest(vector.path):
+            with self.subTest(path):
                 with self.assertRaises(reprise_reader.Refused) as raised:
-                    migrate.to_v2(self.before(vector))
+                    migrate.to_v2(self.before(path))
                 self.assertEqual(raised.exception.refusal,
                                  vocabulary.Refusal.Name(vector.refused.refusal))
                 done += 1
@@ -78,17 +75,16 @@ class MigrationTest(unittest.TestCase):
 
     # Rules: MIG-7
     def test_content_of_a_later_minor_version_is_in_the_history(self):
-        vector, = (v for v in self.vectors if v.path == 'later_minor')
-        notes = self.after(vector).message.history[0].notes
+        notes = self.after('later_minor').message.history[0].notes
         self.assertIn('unknown content of the manifest: 9a06036e6577', notes)
 
     # Rules: MIG-10
     def test_renamed_ones_have_the_same_tensors(self):
         done = 0
-        for vector in self.vectors:
+        for path, vector in self.vectors.items():
             if vector.rename:
-                with self.subTest(vector.path):
-                    before, after = self.before(vector), self.after(vector)
+                with self.subTest(path):
+                    before, after = self.before(path), self.after(path)
                     rows = migrate.to_v2(before) if before.major == 1 else before
                     self.assertEqual(roots(after), roots(rows))
                     self.assertEqual(after.value_digest.hex(), vector.migrated.value_digest)

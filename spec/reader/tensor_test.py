@@ -13,7 +13,7 @@ try:
 except ImportError:  # Debian's is an optional package
     numpy = None
 
-ODD = real(VECTORS) + 'valid/odd_tensors.ckpt'
+ODD = real(VECTORS) + 'valid/odd_tensors/checkpoint'
 
 
 class TensorTest(unittest.TestCase):

@@ -17,12 +17,19 @@ class ChecksumsTest(unittest.TestCase):
                          'restore released vectors; list new ones: bazel run //spec/vectors:checksums')
 
     def test_there_are_enough_and_they_are_small(self):
-        manifests = [name for name in checksums.sums(ROOT)
-                     if name.endswith('.ckpt') and name.startswith(('v1/', 'v2/'))]
-        folders = {os.path.dirname(name) if name.startswith('v2/') else name for name in manifests}
-        self.assertGreaterEqual(len(folders), checksums.MIN_VECTORS)
+        vectors = [name for name in checksums.sums(ROOT) if name.endswith('/expect.textproto')]
+        self.assertGreaterEqual(len(vectors), checksums.MIN_VECTORS)
         total = sum(os.path.getsize(os.path.join(ROOT, name)) for name in checksums.sums(ROOT))
         self.assertLess(total, checksums.MAX_TOTAL_BYTES)
+
+    def test_every_file_is_in_a_vector_that_says_what_is_expected(self):
+        names = checksums.sums(ROOT)
+        for name in names:
+            parts = name.split('/')
+            if parts[0] == 'algorithms' or name == 'v2/digests.tsv':
+                continue
+            folder = parts[:2] if parts[0] == 'migration' else parts[:3]
+            self.assertIn('/'.join(folder + ['expect.textproto']), names, name)
 
     def test_each_kind_of_change_is_noticed(self):
         copy = tempfile.mkdtemp(dir=os.environ.get('TEST_TMPDIR'))

@@ -8,7 +8,7 @@ where a test names it:
 - in its own name, with an underscore: `TEST(Envelope, ENV_3_...)`;
 - in a comment line that begins with "Rules:", right above the test or the
   assertion: `// Rules: ENV-3 ENV-10`, `# Rules: LOCK-1`;
-- in the column "rules" of an index.tsv below spec/vectors.
+- as a `rule` of an expect.textproto, which is that of a vector.
 
 Only files called *_test.cc and *_test.py count. An id that a test names and the
 specification lacks is an error too: the rule was renamed, or mistyped.
@@ -22,6 +22,7 @@ ANNOTATION = re.compile(r"^\s*(?://|#) Rules: (.*)$", re.MULTILINE)
 TEST_NAME = re.compile(
     r"^\s*(?:(?:TYPED_)?TEST(?:_[FP])?\(\s*\w+,\s*(\w+)|def (test_\w+)\()",
     re.MULTILINE)
+VECTOR_RULE = re.compile(r'^ *rule: "([^"]+)"', re.MULTILINE)
 ID = re.compile(r"^[A-Z]+-[0-9]+$")
 
 
@@ -47,16 +48,13 @@ def named_rules(source, prefixes):
     return rules
 
 
-def indexed_rules(index):
-    """Ids in the column "rules" of a table with tabs."""
-    lines = index.splitlines()
-    column = lines[0].split("\t").index("rules")
-    return [rule for line in lines[1:] if line
-            for rule in line.split("\t")[column].split()]
+def expected_rules(expectation):
+    """Ids in the text of an expect.textproto."""
+    return VECTOR_RULE.findall(expectation)
 
 
-def findings(specification, tests, indexes):
-    """What is wrong, a line each; `tests` and `indexes` map paths to texts."""
+def findings(specification, tests, vectors):
+    """What is wrong, a line each; `tests` and `vectors` map paths to texts."""
     rules = defined_rules(specification)
     prefixes = {rule.split("-")[0] for rule in rules}
     proved = set()
@@ -67,8 +65,8 @@ def findings(specification, tests, indexes):
             if rule not in rules:
                 what = "is not in" if ID.match(rule) else "is no id as in"
                 problems.append("%s: %s %s spec/SPEC.md" % (path, rule, what))
-    for path, text in sorted(indexes.items()):
-        for rule in indexed_rules(text):
+    for path, text in sorted(vectors.items()):
+        for rule in expected_rules(text):
             proved.add(rule)
             if rule not in rules:
                 problems.append("%s: %s is not in spec/SPEC.md" % (path, rule))
@@ -84,8 +82,8 @@ def read(path):
 
 
 def tree(root):
-    """(tests, indexes) below `root`, by relative path."""
-    tests, indexes = {}, {}
+    """(tests, vectors) below `root`, by relative path."""
+    tests, vectors = {}, {}
     for folder, folders, files in os.walk(root):
         # Bazel's links and hidden folders are no sources.
         folders[:] = [f for f in folders
@@ -95,23 +93,19 @@ def tree(root):
             relative = os.path.relpath(path, root)
             if name.endswith(("_test.cc", "_test.py")):
                 tests[relative] = read(path)
-            elif name == "index.tsv" and relative.startswith("spec/vectors/"):
-                indexes[relative] = read(path)
             elif name == "expect.textproto":
-                # Of version 2 on: the same column, as fields.
-                indexes[relative] = "rules\n" + "\n".join(
-                    re.findall(r'^ *rule: "([^"]+)"', read(path), re.M))
-    return tests, indexes
+                vectors[relative] = read(path)
+    return tests, vectors
 
 
 def main(root):
-    tests, indexes = tree(root)
+    tests, vectors = tree(root)
     specification = read(os.path.join(root, "spec", "SPEC.md"))
-    problems = findings(specification, tests, indexes)
+    problems = findings(specification, tests, vectors)
     for problem in problems:
         print(problem)
-    print("%d rules, %d tests, %d indexes, %d problems" % (
-        len(defined_rules(specification)), len(tests), len(indexes),
+    print("%d rules, %d tests, %d vectors, %d problems" % (
+        len(defined_rules(specification)), len(tests), len(vectors),
         len(problems)))
     return 1 if problems else 0
 

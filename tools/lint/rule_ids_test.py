@@ -7,14 +7,14 @@ from tools.lint import rule_ids
 SPEC = "**ABC-1** first\n\n| **ABC-2** | second |\n\nsee ABC-3, **bold**"
 
 
-def findings(tests, indexes=None):
-    return rule_ids.findings(SPEC, tests, indexes or {})
+def findings(tests, vectors=None):
+    return rule_ids.findings(SPEC, tests, vectors or {})
 
 
 class SelfTest(unittest.TestCase):
     """The check can fail, in each way it is for."""
 
-    def test_names_annotations_and_indexes_prove_a_rule(self):
+    def test_names_annotations_and_vectors_prove_a_rule(self):
         self.assertEqual(findings({
             "a_test.cc": "TEST_F(Abc, C26_ABC_1_Holds) {}\n",
             "b_test.cc": "  // Rules: ABC-2\n",
@@ -23,7 +23,7 @@ class SelfTest(unittest.TestCase):
             "a_test.py": "    def test_abc_1_holds(self):\n    # Rules: ABC-2\n",
         }), [])
         self.assertEqual(findings(
-            {}, {"index.tsv": "file\trules\ttext\nx\tABC-1 ABC-2\t\n"}), [])
+            {}, {"v/expect.textproto": 'rule: "ABC-1"\nrule: "ABC-2"\n'}), [])
 
     def test_a_rule_without_a_test_is_listed(self):
         self.assertEqual(
@@ -40,7 +40,7 @@ class SelfTest(unittest.TestCase):
             ["a_test.cc: XYZ-1, is no id as in spec/SPEC.md",
              "a_test.cc: abc is no id as in spec/SPEC.md"])
         self.assertEqual(
-            findings({"a_test.cc": known}, {"i": "file\trules\nx\tABC-9\n"}),
+            findings({"a_test.cc": known}, {"i": 'rule: "ABC-9"\n'}),
             ["i: ABC-9 is not in spec/SPEC.md"])
 
     def test_a_rule_defined_twice_is_an_error(self):
@@ -65,12 +65,12 @@ class TreeTest(unittest.TestCase):
         # new test file must not be forgotten because nobody listed it.
         root = os.path.dirname(os.path.dirname(
             os.path.realpath("spec/SPEC.md")))
-        tests, indexes = rule_ids.tree(root)
+        tests, vectors = rule_ids.tree(root)
         self.assertGreater(len(tests), 50)
-        self.assertGreater(len(indexes), 0)
+        self.assertGreater(len(vectors), 200)
         problems = rule_ids.findings(
             rule_ids.read(os.path.join(root, "spec", "SPEC.md")), tests,
-            indexes)
+            vectors)
         expected = ["spec/SPEC.md: %s: no test or vector names it" % rule
                     for rule in NOT_YET_NAMED]
         self.assertEqual(problems, expected, "\n" + "\n".join(problems))
