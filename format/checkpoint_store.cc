@@ -48,9 +48,11 @@ const std::string& CheckpointStore::run_folder() const {
   return rep_->run_folder;
 }
 
-void CheckpointStore::set_keep_last(int keep_last) {
+void CheckpointStore::set_retention(const RetentionPolicy& policy) {
   rep_->background.Wait();
-  rep_->options.keep_last = keep_last;
+  rep_->options.keep_last = policy.keep_last;
+  rep_->options.keep_every = policy.keep_every;
+  rep_->options.keep_best = policy.keep_best;
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointStore>> CheckpointStore::Open(

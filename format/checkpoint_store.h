@@ -103,7 +103,7 @@ struct CommittedSave {
 class CheckpointStore {
  public:
   struct Options {
-    // What Prune keeps; format/retention.h.
+    // What Prune keeps (RetentionPolicy).
     int keep_last = 3;
     uint64_t keep_every = 0;
     bool keep_best = false;
@@ -219,8 +219,8 @@ class CheckpointStore {
   // it. False when that is so already. Errors: IO.
   absl::StatusOr<bool> RepairHint(const std::string& name);
 
-  // Newest checkpoints that Prune keeps from now on. REQUIRES: at least 1.
-  void set_keep_last(int keep_last);
+  // What Prune keeps from now on. REQUIRES: keep_last of at least 1.
+  void set_retention(const RetentionPolicy& policy);
 
   // Removes what the policy of the options does not keep; never the last
   // verified one, hence never the one resumed from before a newer one verifies.

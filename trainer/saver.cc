@@ -63,7 +63,7 @@ absl::Status Saver::Save(const TrainState& state, bool wait) {
 
 absl::Status Saver::SaveNow(const Snapshot& snapshot) {
   if (auto s = Settle(); !s.ok()) return s;
-  const TimeBudget clock(0);
+  const TimeBudget clock;
   const CheckpointPosition here = PositionOf(snapshot);
   parts_.observer->OnSaveBegin(snapshot);
   const auto digest = parts_.store->Save(snapshot);

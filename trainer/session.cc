@@ -320,7 +320,11 @@ ExitCode Session::Configure() {
       }
     }
   }
-  store_->set_keep_last(config_.run().keep_last());
+  RetentionPolicy keep;
+  keep.keep_last = static_cast<int>(config_.run().keep_last());
+  keep.keep_every = config_.save().keep_every();
+  keep.keep_best = config_.save().keep_best();
+  store_->set_retention(keep);
   return ExitCode::EXIT_DONE;
 }
 

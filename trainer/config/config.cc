@@ -115,6 +115,8 @@ void ResolveStepOptions(v1::TrainerConfig* config) {
   REPRISE_DEFAULT(config->mutable_save(), background, false);
   REPRISE_DEFAULT(config->mutable_save(), when_busy, "wait");
   REPRISE_DEFAULT(config->mutable_save(), at_micro, 0);
+  REPRISE_DEFAULT(config->mutable_save(), keep_every, 0);
+  REPRISE_DEFAULT(config->mutable_save(), keep_best, true);
   REPRISE_DEFAULT(config->mutable_best(), metric, "accuracy");
   REPRISE_DEFAULT(config->mutable_best(), patience, 0);
   REPRISE_DEFAULT(config->mutable_best(), min_delta, 0);

@@ -366,6 +366,7 @@ TEST(Validate, RefusesEveryValueOutOfItsRangeByPath) {
       {"data.workers", "257"},
       {"data.prefetch", "0"},
       {"schedule.unit", "steps"},
+      {"run.keep_last", "4294967295"},
       {"run.max_seconds", "-1"},
       {"ema.decay", "1"},
       {"ema.ramp", "slow"},

@@ -284,7 +284,7 @@ absl::Status Validate(const TrainerConfig& config) {
   problems.ExpectRange("run.threads", run.threads(), 0, 1024);
   problems.ExpectOneOf("run.device", run.device(), {"cpu", "cuda"});
   problems.ExpectAtLeastOne("run.save_every", run.save_every());
-  problems.ExpectAtLeastOne("run.keep_last", run.keep_last());
+  problems.ExpectRange("run.keep_last", run.keep_last(), 1, 1 << 30);
   problems.ExpectAtLeastOne("run.eval_every", run.eval_every());
   problems.ExpectAtLeastOne("run.log_every", run.log_every());
   problems.Expect(NotNegativeFinite(run.max_seconds()), "run.max_seconds",
