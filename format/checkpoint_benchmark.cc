@@ -373,7 +373,10 @@ void RegisterAll(Work* work) {
   };
   RegisterPair("save", save);
   Pair digests{
-      [=] { work->WriteShardsOnly("with", &DigestChunks); },
+      [=] {
+        digest_nanoseconds = 0;
+        work->WriteShardsOnly("with", &TimedDigests);
+      },
       [=] { work->WriteShardsOnly("without", &NoDigests); },
       [=](const Cost& with, const Cost& without, benchmark::State& state) {
         ReportDigests(with, without, *work, state);
