@@ -64,6 +64,9 @@ EMA = ['--set=ema.decay=0.9', '--set=best.metric=ema/loss', '--set=best.patience
 TEXT = ['--set=model.kind=gpt', '--set=model.hidden=8', '--set=model.layers=1',
         '--set=model.heads=2', '--set=data.name=text', '--set=data.sequence_length=16',
         '--set=data.augment=false', '--set=data.tail=span']
+# Small enough for a file: 8 hidden units behind two convolutions.
+CONVNET = ['--set=model.kind=convnet', '--set=model.hidden=8', '--set=optimizer.lr=0.02']
+NESTEROV = ['--set=optimizer.nesterov=true']
 
 # name, flags, which step. Version 1 is complete; these are version 2's.
 ENTRIES = [
@@ -85,6 +88,20 @@ ENTRIES = [
     ('adamw-fp32-text', ADAMW + TEXT + ['--precision=fp32', '--set=schedule.form=one-cycle-v1'],
      at(EPOCH + 3)),
     ('adamw-fp32-from-v1', ['--set=optimizer.lr=0.008'], at(30)),
+    ('sgd-fp32-convnet-behind',
+     SGD + CONVNET + ['--precision=fp32', '--set=save.background=true'], at(EPOCH + 7)),
+    ('sgd-bf16-convnet-nesterov', SGD + CONVNET + NESTEROV + ['--precision=bf16'],
+     at(EPOCH + 4)),
+    ('sgd-fp16-convnet',
+     SGD + CONVNET + ['--precision=fp16', '--set=precision.init_scale=65536'],
+     at(2 * EPOCH + 1)),
+    ('adam-bf16-text-plateau',
+     ADAM + TEXT + ['--precision=bf16', '--set=model.dtype=bf16', '--set=schedule.form=plateau-v1',
+                    '--set=schedule.patience=0', '--set=run.eval_every=3'], at(EPOCH + 6)),
+    ('adamw-fp16-text-masters',
+     ADAMW + TEXT + ['--precision=fp16', '--set=model.dtype=fp16',
+                     '--set=precision.init_scale=65536', '--set=accumulation.steps=2',
+                     '--set=save.at_micro=1'], inside(EPOCH + 3, 1)),
 ]
 
 
