@@ -56,7 +56,7 @@ std::optional<v1::Finding> CheckBestMark(const Context& context,
   if (step == due) return {};
   return MakeFinding(
       {Name(Item::BEST, Fault::FAULT_CHANGED)}, v1::Finding::LINEAGE,
-      subject.attempts.size(), last.last_step(), "end of the run",
+      subject.attempts.size(), last.last_step(), kEndOfTheRun,
       absl::StrCat(marked.empty() ? "no checkpoint is marked as the best"
                                   : absl::StrCat("the best checkpoint is said "
                                                  "to be ",

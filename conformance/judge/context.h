@@ -65,6 +65,9 @@ struct Context {
   bool NotApplicable(Item item) const;
 };
 
+// Channel of findings about how a run ended and what it left.
+inline constexpr char kEndOfTheRun[] = "end of the run";
+
 Context MakeContext(const Evidence& evidence);
 
 // item:FAULT as a message.

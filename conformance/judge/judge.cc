@@ -389,7 +389,7 @@ class Judgement {
           std::remove_if(findings_.begin(), findings_.end(),
                          [](const v1::Finding& finding) {
                            return finding.ground() == v1::Finding::LINEAGE &&
-                                  finding.channel() == "end of the run" &&
+                                  finding.channel() == kEndOfTheRun &&
                                   !Names(finding, Item::SAVE);
                          }),
           findings_.end());

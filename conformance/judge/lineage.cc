@@ -445,14 +445,14 @@ class Checker {
         result_.findings.push_back(MakeFinding(
             {Name(Item::EARLY_STOP, Fault::FAULT_RESET),
              Name(Item::BEST, Fault::FAULT_RESET)},
-            Ground::LINEAGE, i + 1, last, "end of the run",
+            Ground::LINEAGE, i + 1, last, kEndOfTheRun,
             absl::StrCat("the run ended after step ", last,
                          "; the uninterrupted run stops early, after step ",
                          planned)));
         return;
       }
       Find(Item::RUN, longer ? Fault::FAULT_CHANGED : Fault::FAULT_SHORT, i,
-           last, "end of the run",
+           last, kEndOfTheRun,
            absl::StrCat("the run ended with exit status 0 after step ", last,
                         longer ? ", beyond step " : " of ", planned,
                         longer ? ", where the uninterrupted run ends" : ""));
@@ -460,7 +460,7 @@ class Checker {
     }
     if (timeline.end.has_value() && timeline.end->has_finished() &&
         !timeline.end->finished()) {
-      Find(Item::RUN, Fault::FAULT_SHORT, i, last, "end of the run",
+      Find(Item::RUN, Fault::FAULT_SHORT, i, last, kEndOfTheRun,
            "exit status 0, and the end event says that it is not finished");
       return;
     }
@@ -480,7 +480,7 @@ class Checker {
                Later(newest->record, saved.record);
     }
     Find(Item::SAVE, older ? Fault::FAULT_FAILED : Fault::FAULT_CHANGED, i,
-         timeline.last_step(), "end of the run",
+         timeline.last_step(), kEndOfTheRun,
          absl::StrCat("the newest checkpoint is said to be ",
                       timeline.end->newest(), "; the last one committed was ",
                       newest->record.checkpoint));

@@ -286,6 +286,12 @@ class Page {
       }
     };
     for (const v1::Finding& finding : verdict.findings()) {
+      // What is wrong with the files that a run left shows in no curve.
+      if (finding.channel() == kEndOfTheRun && finding.names_size() == 1 &&
+          (finding.names(0).item() == Item::SAVE ||
+           finding.names(0).item() == Item::BEST)) {
+        continue;
+      }
       if (!divergence.has_value() || finding.onset_step() < *divergence) {
         divergence = finding.onset_step();
       }

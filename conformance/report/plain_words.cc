@@ -99,7 +99,7 @@ std::string ItemInWords(Item item) {
     case Item::EVAL:
       return "the evaluation state";
     case Item::BEST:
-      return "the best value so far";
+      return "the mark of the best evaluation";
     case Item::EARLY_STOP:
       return "the patience of early stopping";
     case Item::CONFIG:

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 
+#include "conformance/judge/context.h"
 #include "conformance/report/html.h"
 #include "conformance/report/junit.h"
 #include "conformance/report/outcome.h"
@@ -74,10 +75,10 @@ TEST(Outcome, NothingButSkippedCasesIsNoPass) {
 
 TEST(PlainWords, HasWordsForEveryItemAndFault) {
   for (Item item : AllValues<Item>()) {
-    EXPECT_NE(ItemInWords(item), TextOf(item));
+    EXPECT_NE(ItemInWords(item), reprise::TextOf(item));
   }
   for (Fault fault : AllValues<Fault>()) {
-    EXPECT_NE(FaultInWords(fault), TextOf(fault));
+    EXPECT_NE(FaultInWords(fault), reprise::TextOf(fault));
   }
 }
 
@@ -164,6 +165,20 @@ TEST(Html, ShowsTheFindingItsCurveAndTheReplay) {
               HasSubstr("aria-label=\"loss scale over attempted steps\""));
   EXPECT_THAT(page, HasSubstr("differs from 61"));
   EXPECT_THAT(page, HasSubstr("class=\"replay\""));
+}
+
+TEST(Html, MarksNoDifferenceInCurvesThatAreEqual) {
+  v1::Report report = FailingReport();
+  v1::Verdict* verdict = report.mutable_results(1)->mutable_verdict();
+  v1::Finding* finding = verdict->mutable_findings(0);
+  finding->mutable_names(0)->set_item(Item::BEST);
+  finding->mutable_names(0)->set_fault(Fault::FAULT_CHANGED);
+  finding->set_channel(kEndOfTheRun);
+  for (v1::Curve& curve : *verdict->mutable_curves()) curve.set_channel("loss");
+  const std::string page = RenderHtml(report);
+  EXPECT_THAT(page, HasSubstr("best:CHANGED"));
+  EXPECT_THAT(page, HasSubstr("aria-label=\"loss over attempted steps\""));
+  EXPECT_THAT(page, Not(HasSubstr("differs from")));
 }
 
 TEST(Plot, LeavesGapsWhereValuesAreNotFinite) {
