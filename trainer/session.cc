@@ -405,8 +405,7 @@ ExitCode Session::Restore() {
     absl::PrintF(
         "Migrated in memory from version %d; to make that permanent: bazel run "
         "//tools:ckpt_migrate -- %s\n",
-        from.format_major,
-        choice_.in_run_folder ? line_.run_dir : from.path);
+        from.format_major, choice_.in_run_folder ? line_.run_dir : from.path);
   }
   ResumePromise promise =
       PromiseFor(*from.snapshot.environment, run_.environment);
