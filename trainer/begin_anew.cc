@@ -23,7 +23,6 @@ bool CanBeginAnew(Item item) {
     case Item::OPTIM_GROUPS:
     case Item::OPTIM_MOMENTS:
     case Item::OPTIM_IDENTITY:
-    case Item::SCHED_POSITION:
     case Item::SCHED_APPLIED:
     case Item::COUNTERS_STEP:
       return false;
@@ -62,10 +61,10 @@ bool Has(const std::vector<Item>& items, Item item) {
 }
 
 // The counters that the checkpoint does not have, of what it has.
-void Count(Snapshot* snapshot) {
+void Count(bool has_position, Snapshot* snapshot) {
   CounterState counters;
   counters.applied = snapshot->step;
-  if (snapshot->schedule.has_value() &&
+  if (has_position &&
       snapshot->schedule->unit == ScheduleState::Unit::kApplied) {
     counters.applied = snapshot->schedule->position;
   } else if (snapshot->optimizer.has_value()) {
@@ -81,6 +80,25 @@ void Count(Snapshot* snapshot) {
     counters.samples = snapshot->sampler->cursor;
   }
   snapshot->counters = counters;
+}
+
+// The position that the counters come to, where the samples begin anew.
+void Position(Snapshot* snapshot) {
+  ScheduleState& schedule = *snapshot->schedule;
+  switch (schedule.unit) {
+    case ScheduleState::Unit::kApplied:
+      schedule.position = snapshot->counters.has_value()
+                              ? snapshot->counters->applied
+                              : snapshot->step;
+      return;
+    case ScheduleState::Unit::kAttempted:
+      schedule.position = snapshot->step;
+      return;
+    case ScheduleState::Unit::kSamples:
+    case ScheduleState::Unit::kEpochs:
+      schedule.position = 0;
+      return;
+  }
 }
 
 absl::Status TakeBases(const Snapshot& fresh, Snapshot* snapshot) {
@@ -291,6 +309,8 @@ absl::StatusOr<std::vector<Item>> AcceptMissing(
 absl::Status BeginAnew(const std::vector<Item>& items, const Snapshot& fresh,
                        Snapshot* snapshot) {
   if (items.empty()) return absl::OkStatus();
+  const bool has_position = !Has(items, Item::SCHED_POSITION);
+  if (!has_position) snapshot->schedule = fresh.schedule;
   if (!snapshot->optimizer.has_value() || !snapshot->schedule.has_value()) {
     return MakeRefusal(Refusal::MISSING_ITEM,
                        "optim or sched: not in the checkpoint, which is not "
@@ -303,8 +323,9 @@ absl::Status BeginAnew(const std::vector<Item>& items, const Snapshot& fresh,
   if (Has(items, Item::COUNTERS_APPLIED) ||
       Has(items, Item::COUNTERS_SKIPPED) ||
       Has(items, Item::COUNTERS_SAMPLES)) {
-    Count(snapshot);
+    Count(has_position, snapshot);
   }
+  if (!has_position) Position(snapshot);
   if (Has(items, Item::OPTIM_STEP)) {
     const uint64_t applied = snapshot->counters.has_value()
                                  ? snapshot->counters->applied

@@ -38,9 +38,10 @@ absl::StatusOr<std::vector<Item>> AcceptMissing(
 // that has not begun, captured from the configuration. Two are the checkpoint's
 // own: the counters follow from the schedule's position, else from the
 // optimizer's steps, else every step was applied; and an optimizer that does
-// not count has made as many steps as were applied. REQUIRES: AcceptMissing.
-// Errors: MISMATCH naming an item that the checkpoint has in part, or that does
-// not fit the configuration.
+// not count has made as many steps as were applied. A schedule that is not
+// there at all begins where the counters are. REQUIRES: AcceptMissing. Errors:
+// MISMATCH naming an item that the checkpoint has in part, or that does not fit
+// the configuration.
 absl::Status BeginAnew(const std::vector<Item>& items, const Snapshot& fresh,
                        Snapshot* snapshot);
 

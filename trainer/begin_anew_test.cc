@@ -133,6 +133,26 @@ TEST(BeginAnew, CountersFollowFromWhatTheCheckpointHas) {
   EXPECT_EQ(s.counters->applied, 7);
 }
 
+TEST(BeginAnew, AScheduleThatIsNotThereBeginsWhereTheCountersAre) {
+  const std::vector<Item> items = {
+      Item::COUNTERS_APPLIED, Item::COUNTERS_SKIPPED, Item::SCHED_POSITION};
+  Snapshot s = Foreign();
+  s.schedule.reset();
+  Snapshot fresh = Fresh();
+  ASSERT_TRUE(BeginAnew(items, fresh, &s).ok());
+  EXPECT_EQ(s.schedule->form, "step-v1");
+  EXPECT_EQ(s.schedule->position, 7);  // attempted
+  EXPECT_EQ(s.counters->applied, 5);
+  s.schedule.reset();
+  fresh.schedule->unit = ScheduleState::Unit::kApplied;
+  ASSERT_TRUE(BeginAnew(items, fresh, &s).ok());
+  EXPECT_EQ(s.schedule->position, 5);
+  s.schedule.reset();
+  fresh.schedule->unit = ScheduleState::Unit::kSamples;
+  ASSERT_TRUE(BeginAnew(items, fresh, &s).ok());
+  EXPECT_EQ(s.schedule->position, 0);
+}
+
 TEST(BeginAnew, RatesAndCountsOfAnOptimizerThatHasNone) {
   const float moment[1] = {1};
   Snapshot s = Foreign();

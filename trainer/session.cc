@@ -380,10 +380,22 @@ ExitCode Session::Restore() {
       !s.ok()) {
     return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from.path));
   }
+  // Rates of another schedule are not in force.
+  if (choice_.BeginsAnew(Item::SCHED_POSITION)) {
+    state_->optimizer->ApplySchedule(
+        schedule_->Fraction(state_->schedule_position, state_->schedule_state),
+        schedule_->Momentum(state_->schedule_position));
+  }
   if (auto s = ApplyChanges(config_, changes_, *schedule_, &*state_); !s.ok()) {
     return Report(ExitCode::EXIT_BAD_REQUEST, s);
   }
   PrintRestored(from, choice_.begin_anew);
+  if (choice_.BeginsAnew(Item::SCHED_POSITION)) {
+    for (const Optimizer::Group& group : state_->optimizer->groups()) {
+      absl::PrintF("Rate in force, of the schedule that begins anew: %s %.6g\n",
+                   group.name, group.lr);
+    }
+  }
   run_.run_id = from.snapshot.run_id;
   run_.parent =
       ParentRef{from.snapshot.step, from.manifest_digest, from.value_digest};

@@ -341,19 +341,47 @@ def train(net, optimizer, scheduler, scaler, step, images, labels):
     return f"{step} {f32(loss.item())} {f32(scaler.get_scale())}"
 
 
+def first_batches():
+    """The batches that the trainer begins with: images, labels."""
+    rows = [line.split() for line in open(OUT / "first_batches.txt") if not line.startswith("#")]
+    for i in range(0, len(rows), 8):
+        labels = torch.tensor([int(row[0]) for row in rows[i:i + 8]])
+        images = torch.tensor([struct.unpack(">f", bytes.fromhex(x))[0] for row in rows[i:i + 8] for x in row[1:]])
+        yield images.reshape(8, 1, 4, 4), labels
+
+
+def continuation_with_sgd():
+    """A training dict without scheduler and scaler, in fp32, and what Python does next."""
+    torch.manual_seed(12)
+    net = SmallMlp()
+    parameters = list(net.parameters())
+    optimizer = torch.optim.SGD([
+        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": 0.1},
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}],
+        lr=0.05, momentum=0.9, nesterov=True)
+    lines = []
+    batches = [(fixed([8, 1, 4, 4], seed=step), torch.arange(8)) for step in range(1, 5)] + list(first_batches())
+    for step, (images, labels) in enumerate(batches):
+        if step == 4:
+            torch.save({"model": net.state_dict(), "optimizer": optimizer.state_dict(), "step": step},
+                       OUT / "continue_from_python_sgd.pt")
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        if step >= 4:
+            lines.append(f"{step + 1} {f32(loss.item())}")
+    write("continue_in_trainer_sgd.txt", ["step, loss; from continue_from_python_sgd.pt on first_batches.txt"], lines)
+
+
 def continuation_on_the_trainers_data():
     """What Python does next from that file on the batches that the trainer begins with."""
     net, optimizer, scheduler, scaler = small_training()
     state = torch.load(OUT / "continue_from_python.pt", weights_only=True)
     for part, key in ((net, "model"), (optimizer, "optimizer"), (scheduler, "scheduler"), (scaler, "scaler")):
         part.load_state_dict(state[key])
-    rows = [line.split() for line in open(OUT / "first_batches.txt") if not line.startswith("#")]
-    lines = []
-    for i in range(0, len(rows), 8):
-        labels = torch.tensor([int(row[0]) for row in rows[i:i + 8]])
-        images = torch.tensor([struct.unpack(">f", bytes.fromhex(x))[0] for row in rows[i:i + 8] for x in row[1:]])
-        lines.append(train(net, optimizer, scheduler, scaler, state["step"] + i // 8 + 1,
-                           images.reshape(8, 1, 4, 4), labels))
+    lines = [train(net, optimizer, scheduler, scaler, state["step"] + i + 1, *batch)
+             for i, batch in enumerate(first_batches())]
     write("continue_in_trainer.txt", ["step, loss, scale after it; from continue_from_python.pt on first_batches.txt"],
           lines)
 
@@ -383,6 +411,7 @@ def main():
     schedules()
     continuation()
     continuation_on_the_trainers_data()
+    continuation_with_sgd()
     model("convnet", ConvNet, 4, [1, 28, 28], 10)
     model("resnet18", lambda: ResNet18(1000), 2, [3, 64, 64], 1000)
     model("gpt", lambda: Gpt(256, 32, 2, 4, 16), 4, [16], 256, text=True)

@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "format/checkpoint_store.h"
+#include "format/run_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/parity/fixture.h"
@@ -38,8 +39,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// The imported boundary, and the rounds that a kill may come too late in.
-constexpr char kImportedStep[] = "/step-000000000007";
+// A kill may come too late, because the machine was busy, so many times.
 constexpr int kRounds = 10;
 
 // Standard output of a program that must succeed.
@@ -58,7 +58,7 @@ std::string OutputOf(const std::string& command) {
   return output;
 }
 
-// What `ckpt import` makes of the fixture.
+// What `ckpt import` makes of a fixture.
 struct Imported {
   std::string folder;
   std::string checkpoint;
@@ -66,15 +66,16 @@ struct Imported {
   std::vector<std::string> lacking;
 };
 
-Imported ImportFixture() {
+Imported ImportFixture(const std::string& name = "continue_from_python",
+                       uint64_t step = 7,
+                       const std::string& more = "--schedule_unit=applied") {
   Imported imported;
   imported.folder = FreshFolder("imported");
-  imported.checkpoint = imported.folder + kImportedStep;
-  const std::string output = OutputOf(
-      absl::StrCat("tools/ckpt/ckpt import "
-                   "trainer/parity/fixtures/continue_from_python.pt --out=",
-                   imported.folder,
-                   " --group_names=decay,no_decay --schedule_unit=applied"));
+  imported.checkpoint =
+      absl::StrCat(imported.folder, "/", CheckpointName(step));
+  const std::string output = OutputOf(absl::StrCat(
+      "tools/ckpt/ckpt import trainer/parity/fixtures/", name,
+      ".pt --out=", imported.folder, " --group_names=decay,no_decay ", more));
   constexpr char kLacking[] = "Lacking for the very same run: ";
   for (absl::string_view line : absl::StrSplit(output, '\n')) {
     if (!absl::ConsumePrefix(&line, kLacking)) continue;
@@ -175,6 +176,40 @@ TEST(ContinueInTrainer, AListThatIsNotExactlyWhatIsMissingIsRefusedByName) {
   EXPECT_EQ(result.exit, TrainerExit::WithCode(1)) << result.output;
 }
 
+// The losses, and where the fixture has them the scales, of the steps that the
+// fixture has.
+void ExpectPythonsLosses(const std::string& folder,
+                         const std::string& fixture) {
+  const auto records = ReadMetrics(folder);
+  ASSERT_TRUE(records.ok()) << records.status();
+  std::map<uint64_t, const MetricsRecord*> steps;
+  for (const MetricsRecord& record : records->kept) {
+    if (record.type == "step") steps[record.step] = &record;
+  }
+  uint64_t compared = 0, worst = 0;
+  std::string scale = "48800000";  // 2^18, the file's
+  for (const Words& words : ReadFixture(fixture)) {
+    const uint64_t step = std::stoull(words[0]);
+    ASSERT_EQ(steps.count(step), 1) << "step " << step;
+    const auto& channels = steps[step]->channels;
+    const uint64_t apart = UlpDistance(F32(channels.at("loss")), F32(words[1]));
+    if (compared == 0) {
+      EXPECT_EQ(apart, 0) << "the first loss after the import, of Python's "
+                          << words[1];
+    }
+    worst = std::max(worst, apart);
+    ++compared;
+    if (words.size() < 3) continue;
+    EXPECT_EQ(channels.at("scale"), scale) << "used by step " << step;
+    scale = words[2];
+  }
+  EXPECT_EQ(compared, 10);
+  // Another CPU has other kernels; on the one of the fixture it is 0.
+  EXPECT_LE(worst, 64) << "units in the last place of a loss";
+  std::printf("%d losses, at most %d ulp apart\n", static_cast<int>(compared),
+              static_cast<int>(worst));
+}
+
 TEST(ContinueInTrainer, TheNextLossesAreThoseOfPythonItself) {
   const Imported imported = ImportFixture();
   const std::string folder = FreshFolder("python");
@@ -187,33 +222,7 @@ TEST(ContinueInTrainer, TheNextLossesAreThoseOfPythonItself) {
                               absl::StrJoin(imported.lacking, ", ")),
                     HasSubstr("Resume level STATISTICAL")));
 
-  const auto records = ReadMetrics(folder);
-  ASSERT_TRUE(records.ok()) << records.status();
-  std::map<uint64_t, const MetricsRecord*> steps;
-  for (const MetricsRecord& record : records->kept) {
-    if (record.type == "step") steps[record.step] = &record;
-  }
-  uint64_t compared = 0, worst = 0;
-  std::string scale = "48800000";  // 2^18, the file's
-  for (const Words& words : ReadFixture("continue_in_trainer.txt")) {
-    const uint64_t step = std::stoull(words[0]);
-    ASSERT_EQ(steps.count(step), 1) << "step " << step;
-    const auto& channels = steps[step]->channels;
-    const uint64_t apart = UlpDistance(F32(channels.at("loss")), F32(words[1]));
-    if (compared == 0) {
-      EXPECT_EQ(apart, 0) << "the first loss after the import, of Python's "
-                          << words[1];
-    }
-    worst = std::max(worst, apart);
-    EXPECT_EQ(channels.at("scale"), scale) << "used by step " << step;
-    scale = words[2];
-    ++compared;
-  }
-  EXPECT_EQ(compared, 10);
-  // Another CPU has other kernels; on the one of the fixture it is 0.
-  EXPECT_LE(worst, 64) << "units in the last place of a loss";
-  std::printf("%d losses, at most %d ulp apart\n", static_cast<int>(compared),
-              static_cast<int>(worst));
+  ExpectPythonsLosses(folder, "continue_in_trainer.txt");
 
   // The next checkpoint tells what began anew, in the file and to people.
   const auto next = ReadCheckpoint(folder + "/step-000000000017");
@@ -227,6 +236,36 @@ TEST(ContinueInTrainer, TheNextLossesAreThoseOfPythonItself) {
   EXPECT_THAT(
       OutputOf(absl::StrCat("tools/ckpt/ckpt show ", folder)),
       HasSubstr("begun anew    " + absl::StrJoin(imported.lacking, " ")));
+}
+
+// SGD of Python's counts no steps; this file has no scheduler and no scaler
+// either.
+TEST(ContinueInTrainer, WithoutScheduleTheNextLossesAreThoseOfPythonItself) {
+  const Imported imported = ImportFixture("continue_from_python_sgd", 4, "");
+  EXPECT_THAT(imported.lacking,
+              AllOf(Contains("optim.step"), Contains("sched.position"),
+                    Contains("sched.base"), Contains("scaler.scale")));
+  const std::string folder = FreshFolder("sgd");
+  std::vector<std::string> more = Accepting(imported);
+  for (const char* flag :
+       {"--precision=fp32", "--set=optimizer.kind=sgd",
+        "--set=optimizer.nesterov=true", "--set=optimizer.lr=0.05",
+        "--set=schedule.form=constant-v1"}) {
+    more.push_back(flag);
+  }
+  const TrainerResult result = RunTrainer(Flags(folder, 14, more));
+  ASSERT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
+  EXPECT_THAT(result.output,
+              HasSubstr("Rate in force, of the schedule that begins anew: "
+                        "decay 0.05"));
+  ExpectPythonsLosses(folder, "continue_in_trainer_sgd.txt");
+  const auto end = ReadCheckpoint(folder + "/step-000000000014");
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(end->snapshot.counters->applied, 14);
+  EXPECT_EQ(end->snapshot.schedule->position, 14);
+  for (const ParameterState& state : end->snapshot.optimizer->states) {
+    EXPECT_EQ(state.step, 14) << state.parameter;
+  }
 }
 
 TEST(ContinueInTrainer, GoesOnInTheFolderThatWasImportedTo) {
