@@ -1,31 +1,36 @@
 // Saving and loading beside plain writing and reading of the same bytes:
 //
-//   bazel run //format:checkpoint_benchmark -- FOLDER [MIB] [ROUNDS] [THREADS]
+//   bazel run //format:checkpoint_benchmark -- --folder=DISK [--mib=512]
+//       [--threads=2] [--benchmark_repetitions=N] [--benchmark_filter=save]
+//       [--benchmark_out=F --benchmark_out_format=json] ...
 //
-// Everything that is compared alternates within one run, on one file system,
-// and the medians' ratio is printed with the spread: the disk of a shared
-// machine is another one a second later. (That is why this is no Google
-// Benchmark program: it repeats one thing and then the next, or shuffles them,
-// and has no ratio of pairs.) FOLDER should be on the disk that is of interest.
+// DISK should be on the disk that is of interest. The disk of a shared machine
+// is another one a second later, so a repetition of what is compared is one
+// pair, ours and the other, the one or the other first in turn, and the
+// counters are of that pair; the library makes medians and spread of them. The
+// time is ours, by the wall clock; of "open", of the CPU.
+#include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "format/checkpoint_store.h"
 #include "format/digest/chunk_digest.h"
 #include "format/io/file_system.h"
@@ -34,17 +39,18 @@
 #include "format/v2/save.h"
 #include "format/v2/shard_writer.h"
 
+ABSL_FLAG(std::string, folder, "", "an existing folder on the disk to measure");
+ABSL_FLAG(int, mib, 512, "MiB of tensors, at least 16");
+ABSL_FLAG(int, threads, 2, "threads that write, read and digest");
+ABSL_FLAG(
+    std::string, only_load, "",
+    "a checkpoint: loads it and prints by how many bytes the process grew");
+
 namespace reprise {
 namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{1} << 23;
-
-struct Settings {
-  std::string folder;
-  int64_t mib = 512;
-  int rounds = 5;
-  int threads = 2;
-};
+constexpr char kRepetitions[] = "--benchmark_repetitions=9";
 
 void OrExit(const absl::Status& status) {
   if (status.ok()) return;
@@ -52,18 +58,44 @@ void OrExit(const absl::Status& status) {
   std::exit(1);
 }
 
-double Seconds(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-      .count();
+template <typename T>
+T OrExit(absl::StatusOr<T> value) {
+  OrExit(value.status());
+  return *std::move(value);
 }
 
-void InThreads(int threads, const std::function<void(int)>& work) {
-  std::vector<std::thread> workers;
-  for (int i = 0; i < threads; ++i) workers.emplace_back(work, i);
-  for (std::thread& worker : workers) worker.join();
+struct Cost {
+  double wall = 0;  // seconds
+  double cpu = 0;   // seconds in this process, of all its threads
+};
+
+double CpuSeconds(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) +
+         static_cast<double>(time.tv_nsec) / 1e9;
 }
+
+Cost CostOf(const std::function<void()>& work) {
+  const double cpu = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID);
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  const std::chrono::duration<double> wall =
+      std::chrono::steady_clock::now() - begin;
+  return {wall.count(), CpuSeconds(CLOCK_PROCESS_CPUTIME_ID) - cpu};
+}
+
+// Nanoseconds of CPU that digests took since this was last set to 0.
+std::atomic<int64_t> digest_nanoseconds{0};
+
+void TimedDigests(const void* data, size_t size, uint64_t* out) {
+  const double begin = CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
+  DigestChunks(data, size, out);
+  digest_nanoseconds +=
+      static_cast<int64_t>(1e9 * (CpuSeconds(CLOCK_THREAD_CPUTIME_ID) - begin));
+}
+
+void NoDigests(const void*, size_t, uint64_t*) {}
 
 // Highest resident memory of this process so far.
 uint64_t PeakBytes() {
@@ -76,38 +108,17 @@ uint64_t PeakBytes() {
   return kilobytes << 10;
 }
 
-int Load(const std::string& path, int threads, double tensor_bytes) {
-  const uint64_t before = PeakBytes();
-  auto loaded = ReadCheckpoint(path, FileSystem::Real(), threads);
-  OrExit(loaded.status());
-  std::cout << absl::StrFormat(
-      "load: peak memory %.3f of the tensors' bytes, %.1f MiB before it\n",
-      static_cast<double>(PeakBytes() - before) / tensor_bytes,
-      static_cast<double>(before) / (1 << 20));
-  return 0;
-}
-
-// Of this thread: on a busy machine the wall clock tells about the others.
-double CpuSeconds(const std::function<void()>& work) {
-  auto now = [] {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) +
-           static_cast<double>(time.tv_nsec) / 1e9;
-  };
-  const double begin = now();
-  work();
-  return now() - begin;
-}
-
-class Benchmark {
+// What is written, read and compared.
+class Work {
  public:
-  explicit Benchmark(Settings settings)
-      : settings_(std::move(settings)), files_(FileSystem::Real()) {
-    bytes_.resize(settings_.mib << 20);
+  Work(std::string folder, int mib, int threads)
+      : folder_(std::move(folder)),
+        threads_(threads),
+        files_(FileSystem::Real()),
+        bytes_(static_cast<size_t>(mib) << 20, '\0') {
     for (size_t i = 0; i < bytes_.size(); i += 8) {
       const uint64_t value = i * 0x9e3779b97f4a7c15;
-      bytes_.replace(i, 8, reinterpret_cast<const char*>(&value), 8);
+      std::memcpy(&bytes_[i], &value, sizeof(value));
     }
     // Sixteen tensors, beside the small ones of every checkpoint.
     snapshot_ = SmallestSnapshotV2();
@@ -119,261 +130,329 @@ class Benchmark {
     }
   }
 
-  void Run() {
-    for (int round = 0; round <= settings_.rounds; ++round) {
-      counted_ = round > 0;  // the first warms up
-      // Who comes first finds the disk in another state.
-      const bool plain_first = round % 2 == 0;
-      if (plain_first) Time("plain write", [&] { PlainWrite(); });
-      Time("save", [&] { Save(); });
-      if (!plain_first) Time("plain write", [&] { PlainWrite(); });
-      if (plain_first) Time("plain read", [&] { PlainRead(); });
-      Time("load", [&] { Load(); });
-      if (!plain_first) Time("plain read", [&] { PlainRead(); });
-      for (bool digests : {plain_first, !plain_first}) {
-        Time(digests ? "shards" : "undigested",
-             [&] { WriteShardsOnly(digests); });
-        OrExit(RemoveRecursively(files_, Path("shards")));
-      }
-      for (bool copy : {plain_first, !plain_first}) {
-        if (copy) {
-          Time("bare copy", [&] { BareCopy(); });
-        } else {
-          SaveBehind();
-        }
-      }
-      OrExit(RemoveRecursively(files_, Path("plain")));
-      OrExit(RemoveRecursively(files_, Path("run")));
-    }
-    behind_ = nullptr;
-    OrExit(RemoveRecursively(files_, Path("behind")));
-    Report();
-    for (int tensors : {10'000, 100'000}) OpenManyTensors(tensors);
-    LoadInAFreshProcess();
+  int threads() const { return threads_; }
+  size_t bytes() const { return bytes_.size(); }
+  // Of the checkpoint that Save(run) writes.
+  std::string CheckpointPath(const std::string& run) const {
+    return JoinPath(Path(run), "step-000000000001");
   }
 
- private:
-  // A manifest of many small tensors, decoded and checked.
-  static void OpenManyTensors(int tensors) {
-    Snapshot snapshot = SmallestSnapshotV2();
-    const std::string bytes(4, 'x');
-    for (int i = 0; i < tensors; ++i) {
-      const auto owner = std::make_shared<std::string>(bytes);
-      snapshot.parameters.push_back(
-          Tensor::Shared(absl::StrCat("layers.", i, ".weight"), DType::kF32,
-                         {1}, owner, owner->data()));
-    }
-    auto plan = PlanV2(snapshot, {});
-    OrExit(plan.status());
-    for (TableEntry& entry : plan->draft.tensors) entry.root.assign(16, 'r');
-    auto encoded = EncodeV2(plan->draft, plan->shards);
-    OrExit(encoded.status());
-    std::vector<double> times;
-    for (int i = 0; i < 5; ++i) {
-      times.push_back(
-          CpuSeconds([&] { OrExit(DecodeV2(encoded->manifest).status()); }));
-    }
-    std::sort(times.begin(), times.end());
-    std::cout << absl::StrFormat(
-        "%d tensors: manifest of %.1f MB opens in %.1f ms of CPU (%.1f - "
-        "%.1f)\n",
-        tensors, static_cast<double>(encoded->manifest.size()) / 1e6,
-        1000 * times[2], 1000 * times.front(), 1000 * times.back());
-  }
-
-  // Memory of a process that does nothing but load.
-  void LoadInAFreshProcess() {
-    Save();
-    std::cout.flush();
-    const pid_t child = fork();
-    if (child == 0) {
-      const std::string threads = absl::StrCat(settings_.threads);
-      const std::string bytes = absl::StrCat(bytes_.size());
-      execl("/proc/self/exe", "checkpoint_benchmark", "--load",
-            Path("run/step-000000000001").c_str(), threads.c_str(),
-            bytes.c_str(), nullptr);
-      _exit(127);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    OrExit(RemoveRecursively(files_, Path("run")));
-  }
-
-  // Only what digests are a part of: the shards, written and synced.
-  void WriteShardsOnly(bool digests) {
-    SaveV2Options options;
-    options.threads = settings_.threads;
-    auto plan = PlanV2(snapshot_, options);
-    OrExit(plan.status());
-    OrExit(files_->CreateFolder(Path("shards")));
-    OrExit(WriteShards(files_, Path("shards"), settings_.threads, plan->tensors,
-                       plan->draft.tensors, plan->shards,
-                       digests ? &DigestChunks : &NoDigests)
-               .status());
-    OrExit(files_->SyncFolder(Path("shards")));
-  }
-  static void NoDigests(const void*, size_t, uint64_t*) {}
-
-  // Into memory that was used before, as a training loop would keep it.
-  void BareCopy() {
-    copy_.resize(bytes_.size());
-    InThreads(settings_.threads, [&](int thread) {
-      const uint64_t step = kPieceBytes * settings_.threads;
-      for (uint64_t at = thread * kPieceBytes; at < bytes_.size(); at += step) {
-        std::memcpy(&copy_[at], &bytes_[at],
-                    std::min<uint64_t>(kPieceBytes, bytes_.size() - at));
-      }
-    });
-  }
-
-  // The stall, then the rest.
-  void SaveBehind() {
-    if (behind_ == nullptr) {
-      CheckpointStore::Options options;
-      options.format_major = 2;
-      options.threads = settings_.threads;
-      options.keep_last = 1;
-      auto store = CheckpointStore::Open(Path("behind"), options);
-      OrExit(store.status());
-      behind_ = *std::move(store);
-    }
-    Snapshot snapshot = snapshot_;
-    snapshot.step += behind_steps_++;
-    for (ItemRecord& record : snapshot.inventory) {
-      record.as_of_step = snapshot.step;
-    }
-    Time("stall", [&] { OrExit(behind_->SaveAsync(snapshot, {}).status()); });
-    OrExit(behind_->Wait());
-    OrExit(behind_->Prune().status());
-  }
-
-  std::string Path(const std::string& name) {
-    return JoinPath(settings_.folder, name);
-  }
-
-  void Time(const std::string& name, const std::function<void()>& work) {
-    const double seconds = Seconds(work);
-    if (counted_) times_[name].push_back(seconds);
+  void Remove(const std::string& name) {
+    OrExit(RemoveRecursively(files_, Path(name)));
   }
 
   // Same bytes, same threads, same size of writes, same syncs.
   void PlainWrite() {
     OrExit(files_->CreateFolder(Path("plain")));
-    auto file = files_->CreateExclusive(Path("plain/data"), 0444);
-    OrExit(file.status());
-    InThreads(settings_.threads, [&](int thread) {
-      const uint64_t step = kPieceBytes * settings_.threads;
-      for (uint64_t at = thread * kPieceBytes; at < bytes_.size(); at += step) {
-        OrExit(WriteAll(file->get(), at,
-                        absl::string_view(bytes_).substr(at, kPieceBytes)));
-      }
+    auto file = OrExit(files_->CreateExclusive(Path("plain/data"), 0444));
+    ForPieces([&](uint64_t at, uint64_t size) {
+      OrExit(WriteAll(file.get(), at, absl::string_view(&bytes_[at], size)));
     });
-    OrExit((*file)->SyncData());
-    OrExit((*file)->Close());
+    OrExit(file->SyncData());
+    OrExit(file->Close());
     OrExit(files_->SyncFolder(Path("plain")));
-    OrExit(files_->SyncFolder(settings_.folder));
+    OrExit(files_->SyncFolder(folder_));
   }
 
-  void Save() {
-    CheckpointStore::Options options;
-    options.format_major = 2;
-    options.threads = settings_.threads;
-    auto store = CheckpointStore::Open(Path("run"), options);
-    OrExit(store.status());
-    OrExit((*store)->Save(snapshot_).status());
+  void Save(const std::string& run) {
+    OrExit(Opened(run)->Save(snapshot_).status());
   }
 
   // From the page cache, into fresh memory.
   void PlainRead() {
-    auto file = files_->OpenForReading(Path("plain/data"));
-    OrExit(file.status());
+    auto file = OrExit(files_->OpenForReading(Path("plain/data")));
     std::unique_ptr<char, void (*)(void*)> memory(
         static_cast<char*>(std::malloc(bytes_.size())), std::free);
-    InThreads(settings_.threads, [&](int thread) {
-      const uint64_t step = kPieceBytes * settings_.threads;
-      for (uint64_t at = thread * kPieceBytes; at < bytes_.size(); at += step) {
-        OrExit(
-            ReadExactly(file->get(), at, memory.get() + at,
-                        std::min<uint64_t>(kPieceBytes, bytes_.size() - at)));
-      }
+    ForPieces([&](uint64_t at, uint64_t size) {
+      OrExit(ReadExactly(file.get(), at, memory.get() + at, size));
     });
   }
 
-  void Load() {
-    OrExit(
-        ReadCheckpoint(Path("run/step-000000000001"), files_, settings_.threads)
-            .status());
+  void Load(const std::string& run) {
+    OrExit(ReadCheckpoint(CheckpointPath(run), files_, threads_).status());
   }
 
-  double Median(const std::string& name) {
-    std::vector<double> times = times_[name];
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+  // Only what digests are a part of: the shards, written and synced.
+  void WriteShardsOnly(const std::string& name,
+                       void (*digest)(const void*, size_t, uint64_t*)) {
+    SaveV2Options options;
+    options.threads = threads_;
+    const auto plan = OrExit(PlanV2(snapshot_, options));
+    OrExit(files_->CreateFolder(Path(name)));
+    OrExit(WriteShards(files_, Path(name), threads_, plan.tensors,
+                       plan.draft.tensors, plan.shards, digest)
+               .status());
+    OrExit(files_->SyncFolder(Path(name)));
   }
 
-  // Of each round, whose disk was one.
-  double MedianDifference(const std::string& a, const std::string& b) {
-    std::vector<double> differences;
-    for (size_t i = 0; i < times_[a].size(); ++i) {
-      differences.push_back(times_[a][i] - times_[b][i]);
+  // Into memory that was used before, as a training loop would keep it.
+  void BareCopy() {
+    copy_.resize(bytes_.size());
+    ForPieces([&](uint64_t at, uint64_t size) {
+      std::memcpy(&copy_[at], &bytes_[at], size);
+    });
+  }
+
+  // What a training loop waits for; FinishBehind does the rest.
+  void BeginBehind() {
+    if (behind_ == nullptr) behind_ = Opened("behind");
+    Snapshot snapshot = snapshot_;
+    snapshot.step += behind_steps_++;
+    for (ItemRecord& record : snapshot.inventory) {
+      record.as_of_step = snapshot.step;
     }
-    std::sort(differences.begin(), differences.end());
-    return differences[differences.size() / 2];
+    OrExit(behind_->SaveAsync(snapshot, {}).status());
   }
 
-  void Report() {
-    std::cout << settings_.mib << " MiB, " << settings_.threads
-              << " threads, median of " << settings_.rounds << " (spread)\n";
-    for (const auto& [name, times] : times_) {
-      const auto [low, high] = std::minmax_element(times.begin(), times.end());
-      const double median = Median(name);
-      std::cout << absl::StrFormat(
-          "%-12s %8.3f s (%.3f - %.3f)  %7.2f GB/s\n", name, median, *low,
-          *high, static_cast<double>(bytes_.size()) / median / 1e9);
-    }
-    std::cout << absl::StrFormat(
-        "save / plain write: %.2f of its speed\n"
-        "load / plain read:  %.2f of its speed\n"
-        "digests of a save:  %.1f %% of its time\n"
-        "stall / bare copy:  %.2f\n",
-        Median("plain write") / Median("save"),
-        Median("plain read") / Median("load"),
-        100 * MedianDifference("shards", "undigested") / Median("shards"),
-        Median("stall") / Median("bare copy"));
+  void FinishBehind() {
+    OrExit(behind_->Wait());
+    OrExit(behind_->Prune().status());
   }
 
-  const Settings settings_;
+ private:
+  std::string Path(const std::string& name) const {
+    return JoinPath(folder_, name);
+  }
+
+  std::unique_ptr<CheckpointStore> Opened(const std::string& run) {
+    CheckpointStore::Options options;
+    options.format_major = 2;
+    options.threads = threads_;
+    options.keep_last = 1;
+    return OrExit(CheckpointStore::Open(Path(run), options));
+  }
+
+  // Begin and size of each, in turn by the threads.
+  void ForPieces(const std::function<void(uint64_t, uint64_t)>& work) {
+    auto share = [&](int thread) {
+      for (uint64_t at = thread * kPieceBytes; at < bytes_.size();
+           at += kPieceBytes * threads_) {
+        work(at, std::min<uint64_t>(kPieceBytes, bytes_.size() - at));
+      }
+    };
+    std::vector<std::thread> workers;
+    for (int i = 0; i < threads_; ++i) workers.emplace_back(share, i);
+    for (std::thread& worker : workers) worker.join();
+  }
+
+  const std::string folder_;
+  const int threads_;
   FileSystem* const files_;
   std::string bytes_;
   Snapshot snapshot_;
-  std::map<std::string, std::vector<double>> times_;
-  bool counted_ = false;
   std::string copy_;
   std::unique_ptr<CheckpointStore> behind_;
   uint64_t behind_steps_ = 0;
 };
 
+// Two things that are compared, and what is not measured: `prepare` comes
+// before the first pair, `settle` after each of ours, `clear` after each pair.
+struct Pair {
+  std::function<void()> ours, other;
+  std::function<void(const Cost& ours, const Cost& other, benchmark::State&)>
+      report;
+  std::function<void()> prepare = [] {}, settle = [] {}, clear = [] {};
+};
+
+// Every repetition is one pair; the first is preceded by one that warms up.
+void RegisterPair(const std::string& name, Pair pair) {
+  auto run = [pair, pairs = std::make_shared<int>(0)](benchmark::State& state) {
+    Cost ours, other;
+    auto measure_ours = [&] {
+      ours = CostOf(pair.ours);
+      pair.settle();
+    };
+    auto measure = [&] {
+      // Who comes first finds the disk in another state.
+      const bool ours_first = (*pairs)++ % 2 == 0;
+      if (ours_first) measure_ours();
+      other = CostOf(pair.other);
+      if (!ours_first) measure_ours();
+      pair.clear();
+    };
+    if (*pairs == 0) {
+      pair.prepare();
+      measure();
+    }
+    for (auto _ : state) {
+      measure();
+      state.SetIterationTime(ours.wall);
+    }
+    state.counters["other_s"] = other.wall;
+    pair.report(ours, other, state);
+  };
+  benchmark::RegisterBenchmark(name.c_str(), run)
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond)
+      ->ComputeStatistics("min",
+                          [](const std::vector<double>& values) {
+                            return *std::min_element(values.begin(),
+                                                     values.end());
+                          })
+      ->ComputeStatistics("max", [](const std::vector<double>& values) {
+        return *std::max_element(values.begin(), values.end());
+      });
+}
+
+// Our speed in that of the other.
+void ReportSpeed(const Cost& ours, const Cost& other, benchmark::State& state) {
+  state.counters["speed"] = other.wall / ours.wall;
+}
+
+void ReportRatio(const Cost& ours, const Cost& other, benchmark::State& state) {
+  state.counters["ratio"] = ours.wall / other.wall;
+}
+
+void ReportDigests(const Cost& with, const Cost& without, const Work& work,
+                   benchmark::State& state) {
+  state.counters["wall_%"] = 100 * (with.wall - without.wall) / with.wall;
+  state.counters["cpu_%"] = 100 * (with.cpu - without.cpu) / with.cpu;
+  // What digests would take of the wall clock if none of them ran while a write
+  // waits, and if a write did not gain by what they bring into the cache.
+  const double digests = static_cast<double>(digest_nanoseconds) / 1e9;
+  state.counters["at_most_%"] = 100 * digests / work.threads() / with.wall;
+  state.counters["digest_GB/s"] =
+      static_cast<double>(work.bytes()) / digests / 1e9;
+}
+
+// A manifest of many small tensors, decoded and checked.
+void OpenManyTensors(benchmark::State& state) {
+  Snapshot snapshot = SmallestSnapshotV2();
+  for (int64_t i = 0; i < state.range(0); ++i) {
+    const auto owner = std::make_shared<std::string>(4, 'x');
+    snapshot.parameters.push_back(
+        Tensor::Shared(absl::StrCat("layers.", i, ".weight"), DType::kF32, {1},
+                       owner, owner->data()));
+  }
+  auto plan = OrExit(PlanV2(snapshot, {}));
+  for (TableEntry& entry : plan.draft.tensors) entry.root.assign(16, 'r');
+  const auto encoded = OrExit(EncodeV2(plan.draft, plan.shards));
+  for (auto _ : state) OrExit(DecodeV2(encoded.manifest).status());
+  state.counters["manifest_MB"] =
+      static_cast<double>(encoded.manifest.size()) / 1e6;
+}
+
+// Of a process that does nothing but load.
+void LoadInAFreshProcess(Work* work, benchmark::State& state) {
+  work->Save("grow");
+  int ends[2];
+  if (pipe(ends) != 0) std::abort();
+  for (auto _ : state) {
+    const pid_t child = fork();
+    if (child == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      const std::string path =
+          absl::StrCat("--only_load=", work->CheckpointPath("grow"));
+      const std::string threads = absl::StrCat("--threads=", work->threads());
+      execl("/proc/self/exe", "checkpoint_benchmark", path.c_str(),
+            threads.c_str(), nullptr);
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    char text[32] = {};
+    if (status != 0 || read(ends[0], text, sizeof(text) - 1) <= 0) {
+      state.SkipWithError("the process that loads failed");
+      break;
+    }
+    state.counters["peak_memory"] =
+        std::atof(text) / static_cast<double>(work->bytes());
+  }
+  close(ends[0]);
+  close(ends[1]);
+  work->Remove("grow");
+}
+
+void RegisterAll(Work* work) {
+  Pair save{[=] { work->Save("run"); }, [=] { work->PlainWrite(); },
+            &ReportSpeed};
+  save.clear = [=] {
+    work->Remove("plain");
+    work->Remove("run");
+  };
+  RegisterPair("save", save);
+  Pair digests{
+      [=] {
+        digest_nanoseconds = 0;
+        work->WriteShardsOnly("with", &TimedDigests);
+      },
+      [=] { work->WriteShardsOnly("without", &NoDigests); },
+      [=](const Cost& with, const Cost& without, benchmark::State& state) {
+        ReportDigests(with, without, *work, state);
+      }};
+  digests.clear = [=] {
+    work->Remove("with");
+    work->Remove("without");
+  };
+  RegisterPair("digests", digests);
+  Pair stall{[=] { work->BeginBehind(); }, [=] { work->BareCopy(); },
+             &ReportRatio};
+  stall.settle = [=] { work->FinishBehind(); };
+  RegisterPair("stall", stall);
+  Pair load{[=] { work->Load("load"); }, [=] { work->PlainRead(); },
+            &ReportSpeed};
+  load.prepare = [=] {
+    work->PlainWrite();
+    work->Save("load");
+  };
+  RegisterPair("load", load);
+  benchmark::RegisterBenchmark("open", &OpenManyTensors)
+      ->Arg(10'000)
+      ->Arg(100'000)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(
+      "load_in_a_fresh_process",
+      [work](benchmark::State& state) { LoadInAFreshProcess(work, state); })
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
+}
+
+int OnlyLoad(const std::string& path, int threads) {
+  const uint64_t before = PeakBytes();
+  const auto loaded = ReadCheckpoint(path, FileSystem::Real(), threads);
+  OrExit(loaded.status());
+  std::cout << PeakBytes() - before << std::flush;
+  return 0;
+}
+
 }  // namespace
 }  // namespace reprise
 
 int main(int argc, char** argv) {
-  if (argc == 5 && std::string(argv[1]) == "--load") {
-    return reprise::Load(argv[2], std::atoi(argv[3]), std::atof(argv[4]));
-  }
-  if (argc < 2 || argc > 5) {
-    std::cerr
-        << "usage: checkpoint_benchmark FOLDER [MIB] [ROUNDS] [THREADS]\n";
+  std::vector<char*> arguments(argv, argv + argc);
+  // First, so that one of the command line is the one that counts.
+  std::string repetitions = reprise::kRepetitions;
+  arguments.insert(arguments.begin() + 1, repetitions.data());
+  arguments.push_back(nullptr);
+  int count = argc + 1;
+  benchmark::Initialize(&count, arguments.data());
+  absl::ParseCommandLine(count, arguments.data());
+  const int threads = absl::GetFlag(FLAGS_threads);
+  const int mib = absl::GetFlag(FLAGS_mib);
+  if (threads < 1 || mib < 16) {
+    std::cerr << "expected --mib >= 16 and --threads >= 1\n";
     return 1;
   }
-  reprise::Settings settings;
-  settings.folder = argv[1];
-  if (argc > 2) settings.mib = std::atoll(argv[2]);
-  if (argc > 3) settings.rounds = std::atoi(argv[3]);
-  if (argc > 4) settings.threads = std::atoi(argv[4]);
-  if (settings.mib < 16 || settings.rounds < 1 || settings.threads < 1) {
-    std::cerr << "expected MIB >= 16, ROUNDS >= 1, THREADS >= 1\n";
+  const std::string checkpoint = absl::GetFlag(FLAGS_only_load);
+  if (!checkpoint.empty()) return reprise::OnlyLoad(checkpoint, threads);
+  std::string folder = reprise::JoinPath(absl::GetFlag(FLAGS_folder),
+                                         "checkpoint_benchmark.XXXXXX");
+  if (absl::GetFlag(FLAGS_folder).empty() ||
+      mkdtemp(folder.data()) == nullptr) {
+    std::cerr << "expected --folder=FOLDER that can be written to\n";
     return 1;
   }
-  reprise::Benchmark(settings).Run();
+  benchmark::AddCustomContext("MiB", absl::StrCat(mib));
+  benchmark::AddCustomContext("threads", absl::StrCat(threads));
+  {
+    reprise::Work work(folder, mib, threads);
+    reprise::RegisterAll(&work);
+    benchmark::RunSpecifiedBenchmarks();
+    benchmark::ClearRegisteredBenchmarks();
+  }
+  reprise::OrExit(
+      reprise::RemoveRecursively(reprise::FileSystem::Real(), folder));
+  benchmark::Shutdown();
   return 0;
 }

@@ -28,6 +28,7 @@
 #include "format/testing/full_snapshot.h"
 #include "format/v1/codec.h"
 #include "format/v2/checkpoint_reader.h"
+#include "format/v2/share_files.h"
 #include "format/v2/shared_save.h"
 #include "format/vocabulary.h"
 #include "gtest/gtest.h"
@@ -281,6 +282,29 @@ TEST(Examples, CheckpointReader) {
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(reprise::RefusalOf(ReadOne(checkpoint)),
             reprise::Refusal::MISSING_ITEM);
+}
+
+absl::Status ShareShards(const std::string& from, const std::string& to) {
+  auto shared = reprise::ShareFiles(reprise::FileSystem::Real(), from, to, {});
+  if (!shared.ok()) return shared.status();
+  std::cout << shared->notice << "\n";
+  return absl::OkStatus();
+}
+
+TEST(Examples, ShareFiles) {
+  const std::string run = reprise::FreshTestFolder();
+  reprise::CheckpointStore::Options options;
+  options.format_major = 2;
+  auto store = reprise::CheckpointStore::Open(run, options);
+  ASSERT_TRUE((*store)->Save(reprise::FullSnapshot(60)).ok());
+  const std::string checkpoint = reprise::JoinPath(run, "step-000000000060");
+  const std::string branch = reprise::JoinPath(run, "branch");
+  auto* files = reprise::FileSystem::Real();
+  ASSERT_TRUE(files->CreateFolder(branch).ok());
+  const absl::Status status = ShareShards(checkpoint, branch);
+  ASSERT_TRUE(status.ok()) << status;
+  // Everything but the manifest.
+  EXPECT_EQ(files->List(branch)->size(), files->List(checkpoint)->size() - 1);
 }
 
 TEST(Examples, SharedSave) {

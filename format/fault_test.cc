@@ -13,10 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "format/checkpoint_store.h"
 #include "format/io/io_error.h"
-#include "format/io/testing/fault_injecting_file_system.h"
-#include "format/io/testing/unsynced_file_system.h"
 #include "format/refusal.h"
 #include "format/testing/checkpoint_builder.h"
+#include "format/testing/faulty_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,56 +24,21 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
-constexpr char kRun[] = "/data/run";
 constexpr int kErrors[] = {EIO, ENOSPC, EDQUOT, EROFS, EACCES};
 // More operations than any of the calls makes.
 constexpr int kMany = 200;
 
-// A run in memory with a store that can be made to fail.
-struct Bench {
-  explicit Bench(int keep_last = 3) {
+struct Bench : FaultyRun {
+  explicit Bench(int keep_last = 3) : FaultyRun(Options(keep_last)) {}
+
+  static CheckpointStore::Options Options(int keep_last) {
     CheckpointStore::Options options;
     options.keep_last = keep_last;
-    options.file_system = &faulty;
-    auto opened = CheckpointStore::Open(kRun, options);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    store = *std::move(opened);
+    return options;
   }
 
-  void Save(uint64_t step) {
-    auto digest = store->Save(SmallSnapshot(step));
-    ASSERT_TRUE(digest.ok()) << digest.status();
-  }
-
-  std::set<std::string> Names() {
-    std::set<std::string> names;
-    auto entries = memory.List(kRun);
-    EXPECT_TRUE(entries.ok()) << entries.status();
-    for (const FolderEntry& entry : *entries) names.insert(entry.name);
-    return names;
-  }
-
-  // Ends this process and asks a new one for the newest checkpoint's step.
-  uint64_t NewestAfterRestart() {
-    store.reset();
-    CheckpointStore::Options options;
-    options.file_system = &memory;
-    auto opened = CheckpointStore::Open(kRun, options);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    auto found = (*opened)->NewestVerified();
-    EXPECT_TRUE(found.ok()) << found.status();
-    EXPECT_THAT(found->passed_over, IsEmpty());
-    for (const std::string& name : Names()) {
-      EXPECT_NE(name[0], '.') << "left over: " << name;
-    }
-    return found->checkpoint.has_value() ? found->checkpoint->snapshot.step : 0;
-  }
-
-  UnsyncedFileSystem memory;
-  FaultInjectingFileSystem faulty{&memory};
-  std::unique_ptr<CheckpointStore> store;
+  void Save(uint64_t step) { FaultyRun::Save(SmallSnapshot(step)); }
 };
 
 // Rules: COMMIT-3
@@ -201,8 +165,8 @@ TEST(FaultTest, C29_FailedResumeLosesNothing) {
   for (int n = 0; n < kMany; ++n) {
     Bench bench;
     for (uint64_t step : {10, 20, 30}) bench.Save(step);
-    auto chosen =
-        ReadCheckpoint(absl::StrCat(kRun, "/step-000000000010"), &bench.memory);
+    auto chosen = ReadCheckpoint(absl::StrCat(kFaultyRun, "/step-000000000010"),
+                                 &bench.memory);
     ASSERT_TRUE(chosen.ok()) << chosen.status();
     bench.faulty.FailOperation(n, EIO);
     auto moved = bench.store->ResumeFrom(*chosen, 2);
@@ -215,9 +179,10 @@ TEST(FaultTest, C29_FailedResumeLosesNothing) {
     bench.faulty.Reset();
     for (const char* name : {"step-000000000020", "step-000000000030"}) {
       const bool here =
-          ReadCheckpoint(absl::StrCat(kRun, "/", name), &bench.memory).ok();
+          ReadCheckpoint(absl::StrCat(kFaultyRun, "/", name), &bench.memory)
+              .ok();
       const bool abandoned =
-          ReadCheckpoint(absl::StrCat(kRun, "/abandoned/2/", name),
+          ReadCheckpoint(absl::StrCat(kFaultyRun, "/abandoned/2/", name),
                          &bench.memory)
               .ok();
       EXPECT_TRUE(here != abandoned) << hit << ": " << name;
@@ -238,7 +203,7 @@ TEST(FaultTest, C29_FailedOpenReportsAndReleasesTheLock) {
     CheckpointStore::Options options;
     options.file_system = &faulty;
     faulty.FailOperation(n, EIO);
-    auto store = CheckpointStore::Open(kRun, options);
+    auto store = CheckpointStore::Open(kFaultyRun, options);
     if (!faulty.injected()) break;
     if (!store.ok()) {
       ++failed;
@@ -247,7 +212,7 @@ TEST(FaultTest, C29_FailedOpenReportsAndReleasesTheLock) {
       store->reset();
     }
     faulty.Reset();
-    auto again = CheckpointStore::Open(kRun, options);
+    auto again = CheckpointStore::Open(kFaultyRun, options);
     EXPECT_TRUE(again.ok()) << n << ": " << again.status();
   }
   EXPECT_GE(failed, 6);

@@ -66,6 +66,12 @@ def reprise_deps():
     )
     _declare(
         system_library_repository,
+        "com_github_google_benchmark",
+        build_file = Label("//third_party/benchmark:benchmark.BUILD"),
+        headers = ["benchmark"],
+    )
+    _declare(
+        system_library_repository,
         "xxhash",
         build_file = Label("//third_party/xxhash:xxhash.BUILD"),
         headers = ["xxhash.h"],

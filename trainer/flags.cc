@@ -30,6 +30,10 @@ ABSL_FLAG(
     "(newest; an error where there is none), never (an error where there "
     "is one), a step of the run folder, or a checkpoint folder. What lies "
     "beyond moves to abandoned/.");
+ABSL_FLAG(std::vector<std::string>, accept_missing, {},
+          "items that the checkpoint lacks, by comma, all of them: they begin "
+          "anew, from the configuration. For checkpoints of other programs "
+          "(ckpt import); without it the refusal names them.");
 ABSL_FLAG(
     std::string, init_from, "",
     "a checkpoint folder: begin another run with its weights alone. Not a "
@@ -158,6 +162,11 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
     line.resume = Absolute(line.resume);
   }
   line.init_from = Absolute(absl::GetFlag(FLAGS_init_from));
+  line.accept_missing = absl::GetFlag(FLAGS_accept_missing);
+  if (line.fresh && !line.accept_missing.empty()) {
+    return absl::InvalidArgumentError(
+        "--accept_missing: expected a run to go on with, found --fresh");
+  }
   if (line.resume.empty() || (line.fresh && line.resume != "newest")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--resume: expected newest, required, never, a step or a checkpoint "

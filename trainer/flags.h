@@ -3,6 +3,7 @@
 #define REPRISE_TRAINER_FLAGS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "trainer/config/config.h"
@@ -15,6 +16,8 @@ struct CommandLine {
   bool fresh = false;
   // ChooseCheckpoint; a folder is absolute.
   std::string resume = "newest";
+  // Names of the items that the checkpoint lacks (trainer/begin_anew.h).
+  std::vector<std::string> accept_missing;
   // A checkpoint folder (absolute) whose weights a fresh run begins with.
   std::string init_from;
   // CheckpointStore::Options::take_foreign_lock.

@@ -1,5 +1,6 @@
 #include "trainer/resume_choice.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "format/refusal.h"
 #include "format/run_layout.h"
+#include "trainer/begin_anew.h"
 #include "trainer/checkpoint/not_finite.h"
 
 namespace reprise {
@@ -68,9 +70,13 @@ absl::StatusOr<ResumeChoice> Named(const std::string& path,
 
 }  // namespace
 
-absl::StatusOr<ResumeChoice> ChooseCheckpoint(const std::string& resume,
-                                              CheckpointStore* store,
-                                              FileSystem* file_system) {
+bool ResumeChoice::BeginsAnew(Item item) const {
+  return std::count(begin_anew.begin(), begin_anew.end(), item) > 0;
+}
+
+absl::StatusOr<ResumeChoice> ChooseCheckpoint(
+    const std::string& resume, const std::vector<std::string>& accept_missing,
+    CheckpointStore* store, FileSystem* file_system) {
   uint64_t step = 0;
   absl::StatusOr<ResumeChoice> choice =
       resume == "newest" || resume == "required" || resume == "never"
@@ -79,7 +85,14 @@ absl::StatusOr<ResumeChoice> ChooseCheckpoint(const std::string& resume,
           ? Named(absl::StrCat(store->run_folder(), "/", CheckpointName(step)),
                   store, file_system)
           : Named(resume, store, file_system);
-  if (!choice.ok() || !choice->from.has_value()) return choice;
+  if (!choice.ok()) return choice;
+  if (!choice->from.has_value()) {
+    if (accept_missing.empty()) return choice;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--accept_missing: expected a checkpoint to resume from, "
+                     "found none in ",
+                     store->run_folder()));
+  }
   const std::string not_finite = NotFinite(choice->from->snapshot);
   if (!not_finite.empty()) {
     return MakeRefusal(
@@ -88,6 +101,10 @@ absl::StatusOr<ResumeChoice> ChooseCheckpoint(const std::string& resume,
                      not_finite,
                      "); go on from an earlier one with --resume=STEP"));
   }
+  auto accepted = AcceptMissing(MissingFrom(choice->from->snapshot),
+                                accept_missing, choice->from->path);
+  if (!accepted.ok()) return accepted.status();
+  choice->begin_anew = *std::move(accepted);
   return choice;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "format/checkpoint_store.h"
 #include "format/io/file_system.h"
+#include "format/vocabulary.h"
 
 namespace reprise {
 
@@ -16,6 +17,10 @@ struct ResumeChoice {
   std::optional<LoadedCheckpoint> from;  // none: a fresh run
   bool in_run_folder = true;             // where `from` lies
   std::vector<std::string> notices;      // what was passed over, for people
+  // What `from` lacks and the person accepts (trainer/begin_anew.h).
+  std::vector<Item> begin_anew;
+
+  bool BeginsAnew(Item item) const;
 };
 
 // `resume` is one of
@@ -25,11 +30,14 @@ struct ResumeChoice {
 //   STEP       decimal: the boundary of that step, in the run folder
 //   a folder   that checkpoint; outside the run folder only when that has none
 //
+// `accept_missing` names the items that the checkpoint lacks, exactly.
+//
 // A checkpoint that is not finite is refused. Errors carry a Refusal, or are
-// InvalidArgument: `resume` and the run folder do not go together.
-absl::StatusOr<ResumeChoice> ChooseCheckpoint(const std::string& resume,
-                                              CheckpointStore* store,
-                                              FileSystem* file_system);
+// InvalidArgument: `resume` or `accept_missing` and what is there do not go
+// together.
+absl::StatusOr<ResumeChoice> ChooseCheckpoint(
+    const std::string& resume, const std::vector<std::string>& accept_missing,
+    CheckpointStore* store, FileSystem* file_system);
 
 }  // namespace reprise
 

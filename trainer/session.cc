@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@
 #include "format/run_layout.h"
 #include "format/version.h"
 #include "format/vocabulary.h"
+#include "trainer/begin_anew.h"
 #include "trainer/checkpoint/next_loss.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/config/config.h"
@@ -78,11 +80,21 @@ absl::StatusOr<Dataset> LoadData(const TrainerConfig& config,
   return MakeSynthetic(options);
 }
 
-void PrintRestored(const LoadedCheckpoint& checkpoint) {
+// `anew`: items that the checkpoint did not have.
+void PrintRestored(const LoadedCheckpoint& checkpoint,
+                   const std::vector<Item>& anew) {
+  std::vector<std::string> names;
+  for (Item item : anew) names.push_back(TextOf(item));
   absl::PrintF("Restored from %s:\n", checkpoint.path);
   for (const RestoredItem& row : DescribeRestored(checkpoint.snapshot)) {
-    absl::PrintF("  %-22s %-15s %s\n", row.item, row.presence, row.value);
+    const bool begun = std::count(names.begin(), names.end(), row.item) > 0;
+    absl::PrintF("  %-22s %-15s %s\n", row.item,
+                 begun ? "BEGUN ANEW" : row.presence, row.value);
   }
+  if (names.empty()) return;
+  absl::PrintF(
+      "Not in the checkpoint and begun anew, as --accept_missing allows: %s\n",
+      absl::StrJoin(names, ", "));
 }
 
 // Puts the explicit changes of options into the restored state, which has the
@@ -277,8 +289,8 @@ ExitCode Session::Choose() {
     }
     return ExitCode::EXIT_DONE;
   }
-  auto choice =
-      ChooseCheckpoint(line_.resume, store_.get(), hooks_.file_system);
+  auto choice = ChooseCheckpoint(line_.resume, line_.accept_missing,
+                                 store_.get(), hooks_.file_system);
   if (!choice.ok())
     return Report(ExitCodeFor(choice.status()), choice.status());
   choice_ = *std::move(choice);
@@ -294,7 +306,8 @@ ExitCode Session::Choose() {
 
 // The configuration in force: the checkpoint's, with what the person set.
 ExitCode Session::Configure() {
-  if (!choice_.from.has_value()) {
+  // A checkpoint without a configuration goes on with the one of a fresh run.
+  if (!choice_.from.has_value() || choice_.BeginsAnew(Item::CONFIG)) {
     if (auto s = Validate(config_); !s.ok()) {
       return Report(ExitCode::EXIT_USAGE, s);
     }
@@ -359,16 +372,34 @@ ExitCode Session::Build() {
 }
 
 ExitCode Session::Restore() {
-  const LoadedCheckpoint& from = *choice_.from;
+  LoadedCheckpoint& from = *choice_.from;
+  if (auto s =
+          BeginAnew(choice_.begin_anew, CaptureState(*state_, *schedule_, run_),
+                    &from.snapshot);
+      !s.ok()) {
+    return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from.path));
+  }
   if (auto s =
           RestoreState(from.snapshot, *schedule_, run_.fingerprint, &*state_);
       !s.ok()) {
     return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, Annotate(s, from.path));
   }
+  // Rates of another schedule are not in force.
+  if (choice_.BeginsAnew(Item::SCHED_POSITION)) {
+    state_->optimizer->ApplySchedule(
+        schedule_->Fraction(state_->schedule_position, state_->schedule_state),
+        schedule_->Momentum(state_->schedule_position));
+  }
   if (auto s = ApplyChanges(config_, changes_, *schedule_, &*state_); !s.ok()) {
     return Report(ExitCode::EXIT_BAD_REQUEST, s);
   }
-  PrintRestored(from);
+  PrintRestored(from, choice_.begin_anew);
+  if (choice_.BeginsAnew(Item::SCHED_POSITION)) {
+    for (const Optimizer::Group& group : state_->optimizer->groups()) {
+      absl::PrintF("Rate in force, of the schedule that begins anew: %s %.6g\n",
+                   group.name, group.lr);
+    }
+  }
   run_.run_id = from.snapshot.run_id;
   run_.parent =
       ParentRef{from.snapshot.step, from.manifest_digest, from.value_digest};
@@ -383,14 +414,21 @@ ExitCode Session::Restore() {
             run_.accepted_missing, ", ",
             [](std::string* out, Item item) { out->append(TextOf(item)); }));
   }
+  run_.accepted_missing.insert(run_.accepted_missing.end(),
+                               choice_.begin_anew.begin(),
+                               choice_.begin_anew.end());
   if (from.format_major < kNewestMajor) {
     absl::PrintF(
         "Migrated in memory from version %d; to make that permanent: bazel run "
         "//tools:ckpt_migrate -- %s\n",
-        from.format_major, line_.run_dir);
+        from.format_major, choice_.in_run_folder ? line_.run_dir : from.path);
   }
-  const ResumePromise promise =
+  ResumePromise promise =
       PromiseFor(*from.snapshot.environment, run_.environment);
+  if (!choice_.begin_anew.empty()) {
+    promise = {ResumeLevel::STATISTICAL,
+               "a part of the state is another than the checkpoint's run had"};
+  }
   run_.environment.level = promise.level;
   absl::PrintF("Resume level %s: %s\n", TextOf(promise.level), promise.reason);
   auto attempt = store_->NextAttempt(from);

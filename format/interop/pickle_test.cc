@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "format/interop/testing/describe_values.h"
 #include "format/refusal.h"
+#include "format/testing/random_damage.h"
 #include "gtest/gtest.h"
 
 namespace reprise {
@@ -121,18 +122,8 @@ TEST(Pickle, C36_LimitsValuesAndCopies) {
             Refusal::LIMIT);
 }
 
-uint64_t Seed() {
-  const char* given = std::getenv("REPRISE_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10)
-                                         : std::random_device()();
-  std::cout << "replay: bazel test //format/interop:pickle_test "
-               "--test_env=REPRISE_SEED="
-            << seed << "\n";
-  return seed;
-}
-
 TEST(Pickle, C36_RandomProgramsAreReadOrRefused) {
-  std::mt19937_64 random(Seed());
+  std::mt19937_64 random(RandomSeed("//format/interop:pickle_test"));
   // Bytes that are operations come often.
   const std::string operations =
       "\x80\x88\x89\x8a\x8c\x85\x86\x87\x8f\x90\x93\x94\x95.(01NJKMGXUCTB]})"

@@ -9,9 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "format/checkpoint_store.h"
 #include "format/io/io_error.h"
-#include "format/io/testing/fault_injecting_file_system.h"
-#include "format/io/testing/unsynced_file_system.h"
 #include "format/refusal.h"
+#include "format/testing/faulty_run.h"
 #include "format/testing/full_snapshot.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,59 +20,24 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
-constexpr char kRun[] = "/data/run";
 constexpr int kErrors[] = {EIO, ENOSPC, EDQUOT, EROFS, EACCES};
 // More operations than any of the calls makes.
 constexpr int kMany = 400;
 
-// A run in memory with a store that can be made to fail.
-struct Bench {
-  explicit Bench(int keep_last = 3) {
+struct Bench : FaultyRun {
+  explicit Bench(int keep_last = 3) : FaultyRun(Options(keep_last)) {}
+
+  static CheckpointStore::Options Options(int keep_last) {
     CheckpointStore::Options options;
     options.keep_last = keep_last;
-    options.file_system = &faulty;
     options.format_major = 2;
     options.threads = 1;
     options.shard_bytes = 300;
-    auto opened = CheckpointStore::Open(kRun, options);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    store = *std::move(opened);
+    return options;
   }
 
-  void Save(uint64_t step) {
-    auto digest = store->Save(FullSnapshot(step));
-    ASSERT_TRUE(digest.ok()) << digest.status();
-  }
-
-  std::set<std::string> Names() {
-    std::set<std::string> names;
-    auto entries = memory.List(kRun);
-    EXPECT_TRUE(entries.ok()) << entries.status();
-    for (const FolderEntry& entry : *entries) names.insert(entry.name);
-    return names;
-  }
-
-  // Ends this process and asks a new one for the newest checkpoint's step.
-  uint64_t NewestAfterRestart() {
-    store.reset();
-    CheckpointStore::Options options;
-    options.file_system = &memory;
-    auto opened = CheckpointStore::Open(kRun, options);
-    EXPECT_TRUE(opened.ok()) << opened.status();
-    auto found = (*opened)->NewestVerified();
-    EXPECT_TRUE(found.ok()) << found.status();
-    EXPECT_THAT(found->passed_over, IsEmpty());
-    for (const std::string& name : Names()) {
-      EXPECT_NE(name[0], '.') << "left over: " << name;
-    }
-    return found->checkpoint.has_value() ? found->checkpoint->snapshot.step : 0;
-  }
-
-  UnsyncedFileSystem memory;
-  FaultInjectingFileSystem faulty{&memory};
-  std::unique_ptr<CheckpointStore> store;
+  void Save(uint64_t step) { FaultyRun::Save(FullSnapshot(step)); }
 };
 
 TEST(FaultV2Test, C29_FailedSaveLeavesTheRunAsItWasAndSaysWhy) {
@@ -182,7 +146,7 @@ TEST(FaultV2Test, FailedReadSaysWhereAndIsNotACheckpointsFault) {
   int failed = 0;
   for (int n = 0; n < kMany; ++n) {
     bench.faulty.FailOperation(n, EIO);
-    auto loaded = ReadCheckpoint(absl::StrCat(kRun, "/step-000000000010"),
+    auto loaded = ReadCheckpoint(absl::StrCat(kFaultyRun, "/step-000000000010"),
                                  &bench.faulty, 1);
     if (!bench.faulty.injected()) {
       ASSERT_TRUE(loaded.ok()) << loaded.status();

@@ -1,4 +1,14 @@
 // Sharing the bytes of a checkpoint with another one by hard links.
+//
+// Example (a test as well): a folder with the shards of a checkpoint, which the
+// caller completes by a manifest.
+//
+//   auto shared = reprise::ShareFiles(reprise::FileSystem::Real(),
+//                                     "run/step-000000000060", "branch", {});
+//   if (!shared.ok()) return shared.status();
+//   std::cout << shared->notice << "\n";
+//
+// Thread-safe for different folders `to`.
 #ifndef REPRISE_FORMAT_V2_SHARE_FILES_H_
 #define REPRISE_FORMAT_V2_SHARE_FILES_H_
 

@@ -1,5 +1,7 @@
 """ckpt import and ckpt export, as processes, on files that Python's packages wrote."""
 
+import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -15,6 +17,14 @@ CKPT = 'tools/ckpt/ckpt'
 FIXTURES = 'format/interop/fixtures'
 
 
+def see_no_more_than_modes_say():
+    """Takes from root the power to pass over permissions, for programs started after it."""
+    cap_dac_override, cap_dac_read_search, pr_capbset_drop = 1, 2, 24
+    libc = ctypes.CDLL(None)
+    for capability in (cap_dac_override, cap_dac_read_search):
+        libc.prctl(pr_capbset_drop, capability, 0, 0, 0)
+
+
 class InteropVerbsTest(unittest.TestCase):
 
     def setUp(self):
@@ -27,15 +37,19 @@ class InteropVerbsTest(unittest.TestCase):
     def fixture(self, name):
         return os.path.realpath(os.path.join(FIXTURES, name))
 
-    def ckpt(self, *words, code=0, most=None):
+    def ckpt(self, *words, code=0, most=None, bound=False):
+        """`most`: bytes of a file; `bound`: by permissions, for root too."""
         def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            if bound:
+                see_no_more_than_modes_say()
+            if most:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
         environment = {k: v for k, v in os.environ.items() if k != 'BUILD_WORKING_DIRECTORY'}
         done = subprocess.run([CKPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               encoding='utf-8', env=environment,
-                              preexec_fn=limit if most else None)
+                              preexec_fn=limit)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -99,6 +113,62 @@ class InteropVerbsTest(unittest.TestCase):
             self.assertIn(says, done.stderr)
             self.assertEqual(done.stdout, '')
             self.assertFalse(os.path.exists(self.path('run')), words)
+
+    def test_import_refuses_damaged_safetensors_and_leaves_nothing_behind(self):
+        with open(self.fixture('everything.safetensors'), 'rb') as file:
+            whole = file.read()
+        for name, content, says in (('cut', whole[:-1], 'TRUNCATED'),
+                                    ('in_the_header', whole[:100], 'TRUNCATED'),
+                                    ('empty', b'', ''),
+                                    ('flipped', whole[:20] + b'\xff' + whole[21:], 'CORRUPT'),
+                                    ('endless', b'\xff' * 8 + whole[8:], 'LIMIT')):
+            with self.subTest(name):
+                path = self.path(name + '.safetensors')
+                with open(path, 'wb') as file:
+                    file.write(content)
+                done = self.ckpt('import', path, '--out', self.path('run'), code=11)
+                self.assertIn(says, done.stderr)
+                self.assertFalse(os.path.exists(self.path('run')))
+
+    def test_without_permission_import_and_export_say_so_and_leave_nothing_behind(self):
+        closed = self.path('closed')
+        os.mkdir(closed)
+        self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('run'))
+        shutil.copy(self.fixture('seed_example.pt'), self.path('mine.pt'))
+        os.chmod(closed, 0o500)
+        os.chmod(self.path('mine.pt'), 0)
+        before = sorted(os.listdir(self.folder))
+        if subprocess.run(['cat', self.path('mine.pt')], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False,
+                          preexec_fn=see_no_more_than_modes_say).returncode == 0:
+            self.skipTest('root sees everything here, and cannot help it')
+        cases = [
+            (['import', self.path('mine.pt'), '--out', self.path('new')], 11),
+            (['import', self.fixture('seed_example.pt'), '--out', closed + '/new'], 14),
+            (['export', self.path('run'), '--out', closed + '/a.pt'], 14),
+        ]
+        for words, code in cases:
+            done = self.ckpt(*words, code=code, bound=True)
+            self.assertIn('ermission denied', done.stderr)
+        os.chmod(self.path('run'), 0)
+        done = self.ckpt('export', self.path('run'), '--out', self.path('a.pt'), code=11, bound=True)
+        self.assertIn('ermission denied', done.stderr)
+        os.chmod(self.path('run'), 0o755)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+        self.assertEqual(os.listdir(closed), [])
+
+    def test_export_reads_a_run_that_is_being_written_right_now(self):
+        self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('run'))
+        os.mkdir(self.path('run/.tmp-step-000000000006'))
+        with open(self.path('run/lock'), 'r+b') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            report = json.loads(self.ckpt('export', self.path('run'), '--json', '--out',
+                                          self.path('a.pt')).stdout)
+            self.assertIn('step-000000000005', report['checkpoint'])
+            done = self.ckpt('import', self.fixture('seed_example.pt'), '--out', self.path('run'),
+                             code=2)
+            self.assertIn('new or empty folder', done.stderr)
+        self.assertIn('.tmp-step-000000000006', os.listdir(self.path('run')))
 
     def test_ls_names_the_run_itself_and_not_one_that_was_abandoned(self):
         reports = [json.loads(self.ckpt('import', self.fixture('state_dict.pt'), '--json',

@@ -115,6 +115,9 @@ void AddHistory(const Snapshot& snapshot, ShowReport* report) {
     }
     report->add_history(text);
   }
+  for (Item item : snapshot.accepted_missing) {
+    report->add_accepted_missing(TextOf(item));
+  }
 }
 
 Paint PaintOf(const std::string& presence) {
@@ -153,6 +156,9 @@ void PrintHead(const Inspected& inspected, const ShowReport& report,
   add("can resume",
       report.level().empty() ? "at no level (ckpt missing)" : report.level());
   for (const std::string& entry : report.history()) add("migrated", entry);
+  if (report.accepted_missing_size() > 0) {
+    add("begun anew", absl::StrJoin(report.accepted_missing(), " "));
+  }
   table.Print(streams.out, colours);
 }
 

@@ -4,6 +4,7 @@ The kills are random; the seed is printed, and REPRISE_SEED=<seed> replays them:
     bazel test //tools/ckpt_migrate:ckpt_migrate_test --test_env=REPRISE_SEED=<seed>
 """
 
+import ctypes
 import glob
 import json
 import os
@@ -215,6 +216,38 @@ class CkptMigrateTest(unittest.TestCase):
         with open(os.path.join(run, 'manifest.ckpt'), 'wb') as file:
             file.write(whole)
         self.refuse(run, code=11, text='both a checkpoint')
+
+    def test_without_permission_it_says_so_and_changes_nothing(self):
+        run = self.make_run('run', 1)
+        before = content(run)
+
+        def as_somebody(*words):
+            def see_no_more_than_modes_say():
+                cap_dac_override, cap_dac_read_search, pr_capbset_drop = 1, 2, 24
+                for capability in (cap_dac_override, cap_dac_read_search):
+                    ctypes.CDLL(None).prctl(pr_capbset_drop, capability, 0, 0, 0)
+
+            return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  encoding='utf-8', check=False,
+                                  preexec_fn=see_no_more_than_modes_say)
+
+        os.chmod(run, 0)
+        try:
+            if as_somebody('ls', run).returncode == 0:
+                self.skipTest('root sees everything here, and cannot help it')
+            done = as_somebody(MIGRATE, run, '--out=' + self.path('new'))
+        finally:
+            os.chmod(run, 0o755)
+        self.assertEqual(done.returncode, 11, done.stdout + done.stderr)
+        self.assertIn('ermission denied', done.stderr)
+        os.mkdir(self.path('closed'))
+        os.chmod(self.path('closed'), 0o500)
+        done = as_somebody(MIGRATE, run, '--out=' + self.path('closed', 'new'))
+        self.assertEqual(done.returncode, 14, done.stdout + done.stderr)
+        self.assertIn('ermission denied', done.stderr)
+        self.assertEqual(content(run), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ['closed', 'run'])
+        self.assertEqual(os.listdir(self.path('closed')), [])
 
     # Rules: MIG-1
     def test_killed_at_any_moment_it_goes_on_and_gives_the_same(self):

@@ -316,9 +316,7 @@ class SmallMlp(nn.Module):
         return self.fc3(torch.relu(self.fc2(x))).float()
 
 
-def continuation():
-    """A training dict of Python's own, in the middle of a run in fp16, and the losses that follow."""
-    torch.manual_seed(11)
+def small_training():
     net = SmallMlp()
     parameters = list(net.parameters())
     optimizer = torch.optim.AdamW([
@@ -326,22 +324,80 @@ def continuation():
         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}], lr=0.01)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.5)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20, growth_interval=4)
+    return net, optimizer, scheduler, scaler
+
+
+def train(net, optimizer, scheduler, scaler, step, images, labels):
+    """One step in fp16; its line of a fixture: step, loss, scale after it."""
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = nn.functional.cross_entropy(net(images), labels)
+    before = scaler.get_scale()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    if scaler.get_scale() >= before:
+        scheduler.step()
+    return f"{step} {f32(loss.item())} {f32(scaler.get_scale())}"
+
+
+def first_batches():
+    """The batches that the trainer begins with: images, labels."""
+    rows = [line.split() for line in open(OUT / "first_batches.txt") if not line.startswith("#")]
+    for i in range(0, len(rows), 8):
+        labels = torch.tensor([int(row[0]) for row in rows[i:i + 8]])
+        images = torch.tensor([struct.unpack(">f", bytes.fromhex(x))[0] for row in rows[i:i + 8] for x in row[1:]])
+        yield images.reshape(8, 1, 4, 4), labels
+
+
+def continuation_with_sgd():
+    """A training dict without scheduler and scaler, in fp32, and what Python does next."""
+    torch.manual_seed(12)
+    net = SmallMlp()
+    parameters = list(net.parameters())
+    optimizer = torch.optim.SGD([
+        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": 0.1},
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}],
+        lr=0.05, momentum=0.9, nesterov=True)
+    lines = []
+    batches = [(fixed([8, 1, 4, 4], seed=step), torch.arange(8)) for step in range(1, 5)] + list(first_batches())
+    for step, (images, labels) in enumerate(batches):
+        if step == 4:
+            torch.save({"model": net.state_dict(), "optimizer": optimizer.state_dict(), "step": step},
+                       OUT / "continue_from_python_sgd.pt")
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        if step >= 4:
+            lines.append(f"{step + 1} {f32(loss.item())}")
+    write("continue_in_trainer_sgd.txt", ["step, loss; from continue_from_python_sgd.pt on first_batches.txt"], lines)
+
+
+def continuation_on_the_trainers_data():
+    """What Python does next from that file on the batches that the trainer begins with."""
+    net, optimizer, scheduler, scaler = small_training()
+    state = torch.load(OUT / "continue_from_python.pt", weights_only=True)
+    for part, key in ((net, "model"), (optimizer, "optimizer"), (scheduler, "scheduler"), (scaler, "scaler")):
+        part.load_state_dict(state[key])
+    lines = [train(net, optimizer, scheduler, scaler, state["step"] + i + 1, *batch)
+             for i, batch in enumerate(first_batches())]
+    write("continue_in_trainer.txt", ["step, loss, scale after it; from continue_from_python.pt on first_batches.txt"],
+          lines)
+
+
+def continuation():
+    """A training dict of Python's own, in the middle of a run in fp16, and the losses that follow."""
+    torch.manual_seed(11)
+    net, optimizer, scheduler, scaler = small_training()
     losses = []
     for step in range(12):
         if step == 7:
             state = {"model": net.state_dict(), "optimizer": optimizer.state_dict(),
                      "scheduler": scheduler.state_dict(), "scaler": scaler.state_dict(), "step": step}
             torch.save(state, OUT / "continue_from_python.pt")
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            loss = nn.functional.cross_entropy(net(fixed([8, 1, 4, 4], seed=step + 1)), torch.arange(8))
-        before = scaler.get_scale()
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-        if scaler.get_scale() >= before:
-            scheduler.step()
-        losses.append(f"{step + 1} {f32(loss.item())} {f32(scaler.get_scale())}")
+        batch = fixed([8, 1, 4, 4], seed=step + 1), torch.arange(8)
+        losses.append(train(net, optimizer, scheduler, scaler, step + 1, *batch))
     write("continue_from_python.txt", ["step, loss, scale after it; continue_from_python.pt is before step 8"], losses)
 
 
@@ -354,6 +410,8 @@ def main():
     schedule()
     schedules()
     continuation()
+    continuation_on_the_trainers_data()
+    continuation_with_sgd()
     model("convnet", ConvNet, 4, [1, 28, 28], 10)
     model("resnet18", lambda: ResNet18(1000), 2, [3, 64, 64], 1000)
     model("gpt", lambda: Gpt(256, 32, 2, 4, 16), 4, [16], 256, text=True)

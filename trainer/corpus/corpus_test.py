@@ -7,6 +7,7 @@ line of the output says which.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -118,6 +119,30 @@ class CorpusTest(unittest.TestCase):
         self.assertIn(command, c.run_trainer(run_dir, flags, 'default'))
         # What the trainer wrote itself needs none.
         self.assertNotIn(command, c.run_trainer(run_dir, flags, 'default'))
+
+    def test_command_that_is_printed_does_make_the_migration_permanent(self):
+        checkpoint = checkpoint_of('v1/sgd-fp32-without-momentum')
+        for folder in ('in-place', 'elsewhere'):
+            with self.subTest(folder):
+                run_dir = os.path.join(self.work, 'told-' + folder)
+                source = run_dir if folder == 'in-place' else run_dir + '-source'
+                place = os.path.join(source, os.path.basename(checkpoint))
+                flags = [] if folder == 'in-place' else ['--resume=' + place]
+                shutil.copytree(checkpoint, place)
+                log = c.run_trainer(run_dir, flags + ['--threads=1', '--save_every=1000000'],
+                                    'default')
+                told = re.search('to make that permanent: bazel run //tools:ckpt_migrate -- (.*)',
+                                 log).group(1)
+                new = os.path.join(self.work, 'permanent-' + folder)
+                subprocess.run(['tools/ckpt_migrate/ckpt_migrate', told, '--out=' + new],
+                               stdout=subprocess.DEVNULL, check=True)
+                migrated = os.path.join(new, os.path.basename(checkpoint))
+                if not os.path.isdir(migrated):
+                    migrated = new
+                self.assertEqual(c.describe(migrated)['format.major'], '2')
+                again = c.run_trainer(run_dir + '-again',
+                                      ['--resume=' + migrated, '--threads=1'], 'default')
+                self.assertNotIn('Migrated in memory', again)
 
     def test_kernels_of_a_narrower_instruction_set_are_told_apart_and_go_on_alike(self):
         name = 'v1/adamw-fp16-after-overflow'

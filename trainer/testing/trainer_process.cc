@@ -91,12 +91,19 @@ std::unique_ptr<TrainerProcess> TrainerProcess::Start(
   arguments.push_back(nullptr);
 
   // Nothing of the test's environment but this: libgomp's threads do not spin,
-  // and a GPU is not seen.
+  // a GPU is not seen, and kernels are of the instruction set that the test
+  // asks for.
   const std::string home =
       absl::StrCat("HOME=", Environment("TEST_TMPDIR", "/tmp"));
-  const std::vector<const char*> environment = {
+  const std::string capability = absl::StrCat(
+      "ATEN_CPU_CAPABILITY=", Environment("ATEN_CPU_CAPABILITY", ""));
+  std::vector<const char*> environment = {
       "PATH=/usr/bin:/bin", "OMP_WAIT_POLICY=passive",
-      "CUDA_VISIBLE_DEVICES=", home.c_str(), nullptr};
+      "CUDA_VISIBLE_DEVICES=", home.c_str()};
+  if (getenv("ATEN_CPU_CAPABILITY") != nullptr) {
+    environment.push_back(capability.c_str());
+  }
+  environment.push_back(nullptr);
 
   const std::string output =
       absl::StrCat(Environment("TEST_TMPDIR", "/tmp"), "/output-", getpid(),
