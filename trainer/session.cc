@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -183,6 +184,7 @@ class Session {
   ExitCode OpenStore();
   ExitCode Choose();
   ExitCode Configure();
+  ExitCode OpenData();
   ExitCode Build();
   ExitCode Restore();
   ExitCode StartFromWeights();
@@ -241,9 +243,26 @@ ExitCode Session::CheckRequest() {
       return Report(ExitCode::EXIT_UNSUPPORTED, s);
     }
   }
-  if (new_folder && config_.data().name() == "fashion_mnist") {
-    if (auto found = FindFashionMnist(line_.data_dir); !found.ok()) {
-      return Report(ExitCode::EXIT_BAD_REQUEST, found.status());
+  if (new_folder && !begins) {
+    uint64_t step = 0;
+    const bool elsewhere =
+        line_.resume != "required" && !absl::SimpleAtoi(line_.resume, &step);
+    if (!elsewhere || access(line_.resume.c_str(), F_OK) != 0) {
+      return Report(
+          ExitCode::EXIT_BAD_REQUEST,
+          MakeRefusal(
+              Refusal::ABSENT,
+              absl::StrCat(elsewhere ? line_.resume : line_.run_dir,
+                           ": expected ",
+                           elsewhere ? "a checkpoint" : "a run folder",
+                           " to resume from (--resume=", line_.resume,
+                           "), found nothing there; --resume=newest begins a "
+                           "run")));
+    }
+  }
+  if ((new_folder && begins) || line_.fresh) {
+    if (const ExitCode code = OpenData(); code != ExitCode::EXIT_DONE) {
+      return code;
     }
   }
   if (!line_.init_from.empty()) {
@@ -341,11 +360,21 @@ ExitCode Session::Configure() {
   return ExitCode::EXIT_DONE;
 }
 
-ExitCode Session::Build() {
+ExitCode Session::OpenData() {
   for (Split split : {Split::kTrain, Split::kTest}) {
     auto data = LoadData(config_, line_.data_dir, split);
     if (!data.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, data.status());
     (split == Split::kTrain ? train_ : test_) = *std::move(data);
+  }
+  return ExitCode::EXIT_DONE;
+}
+
+ExitCode Session::Build() {
+  // A run that begins has opened it before it wrote anything.
+  if (!train_.has_value()) {
+    if (const ExitCode code = OpenData(); code != ExitCode::EXIT_DONE) {
+      return code;
+    }
   }
   auto schedule = MakeSchedule(config_, *train_);
   if (!schedule.ok()) {

@@ -89,6 +89,37 @@ TEST(Start, WhatResumeDemandsOfTheRunFolderIsHeldToIt) {
   EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
 }
 
+// Not even an empty folder or a lock.
+TEST(Start, WhatIsRefusedAtOnceLeavesNothing) {
+  const std::string absent = FreshFolder("absent");
+  const std::vector<std::string> no_data = {"--set=data.name=fashion_mnist",
+                                            "--data_dir=/nonexistent/data"};
+  struct Start {
+    std::vector<std::string> flags;
+    std::string said;
+  };
+  for (const Start& start : std::vector<Start>{
+           {{"--resume=required"}, absent + ": expected a run folder"},
+           {{"--resume=20"}, absent + ": expected a run folder"},
+           {{"--resume=" + absent + "-elsewhere"},
+            absent + "-elsewhere: expected a checkpoint"},
+           {no_data, "/nonexistent/data"},
+           {{"--set=data.name=text", "--set=model.kind=gpt",
+             "--data_dir=/nonexistent/data"},
+            "/nonexistent/data/train.txt"}}) {
+    const TrainerResult result = Train(absent, start.flags);
+    EXPECT_EQ(result.exit, TrainerExit::WithCode(2)) << result.output;
+    EXPECT_THAT(result.output, HasSubstr(start.said));
+    EXPECT_FALSE(std::filesystem::exists(absent)) << start.said;
+  }
+  // Nor does --fresh move the run that is there.
+  const std::string folder = RunAsOfStep("fp16", 20);
+  const auto before = ReadTree(folder);
+  EXPECT_EQ(Train(folder, {"--fresh", no_data[0], no_data[1]}).exit,
+            TrainerExit::WithCode(2));
+  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
+}
+
 TEST(Start, WeightsAloneAreAnotherRunAndItSaysSo) {
   const std::string source =
       CheckpointFolder(UninterruptedSmallRun("fp16").folder, 60);
