@@ -12,11 +12,11 @@
 #include "absl/flags/usage.h"
 #include "absl/flags/usage_config.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
 #include "trainer/config/config.h"
+#include "trainer/resume_choice.h"
 
 ABSL_FLAG(std::string, run_dir, "runs/default",
           "folder of the run: checkpoints, lock, metrics.jsonl. A run that is "
@@ -156,11 +156,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   line.fresh = absl::GetFlag(FLAGS_fresh);
   line.take_foreign_lock = absl::GetFlag(FLAGS_take_foreign_lock);
   line.resume = absl::GetFlag(FLAGS_resume);
-  const bool is_word = line.resume == "newest" || line.resume == "required" ||
-                       line.resume == "never";
-  if (uint64_t step = 0; !is_word && !absl::SimpleAtoi(line.resume, &step)) {
-    line.resume = Absolute(line.resume);
-  }
+  if (NamesFolder(line.resume)) line.resume = Absolute(line.resume);
   line.init_from = Absolute(absl::GetFlag(FLAGS_init_from));
   line.accept_missing = absl::GetFlag(FLAGS_accept_missing);
   if (line.fresh && !line.accept_missing.empty()) {

@@ -18,6 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool IsWord(const std::string& resume) {
+  return resume == "newest" || resume == "required" || resume == "never";
+}
+
 bool LiesIn(const std::string& checkpoint, const std::string& folder) {
   std::error_code error;
   return fs::equivalent(fs::path(checkpoint).parent_path(), folder, error);
@@ -70,6 +74,11 @@ absl::StatusOr<ResumeChoice> Named(const std::string& path,
 
 }  // namespace
 
+bool NamesFolder(const std::string& resume) {
+  uint64_t step = 0;
+  return !IsWord(resume) && !absl::SimpleAtoi(resume, &step);
+}
+
 bool ResumeChoice::BeginsAnew(Item item) const {
   return std::count(begin_anew.begin(), begin_anew.end(), item) > 0;
 }
@@ -79,8 +88,7 @@ absl::StatusOr<ResumeChoice> ChooseCheckpoint(
     CheckpointStore* store, FileSystem* file_system) {
   uint64_t step = 0;
   absl::StatusOr<ResumeChoice> choice =
-      resume == "newest" || resume == "required" || resume == "never"
-          ? Newest(resume, store)
+      IsWord(resume) ? Newest(resume, store)
       : absl::SimpleAtoi(resume, &step)
           ? Named(absl::StrCat(store->run_folder(), "/", CheckpointName(step)),
                   store, file_system)

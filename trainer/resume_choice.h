@@ -23,6 +23,9 @@ struct ResumeChoice {
   bool BeginsAnew(Item item) const;
 };
 
+// Whether `resume` (below) is a folder, neither a word nor a step.
+bool NamesFolder(const std::string& resume);
+
 // `resume` is one of
 //   newest     the newest that verifies; a fresh run where there is none
 //   required   the newest that verifies; there must be one

@@ -20,7 +20,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -244,9 +243,7 @@ ExitCode Session::CheckRequest() {
     }
   }
   if (new_folder && !begins) {
-    uint64_t step = 0;
-    const bool elsewhere =
-        line_.resume != "required" && !absl::SimpleAtoi(line_.resume, &step);
+    const bool elsewhere = NamesFolder(line_.resume);
     if (!elsewhere || access(line_.resume.c_str(), F_OK) != 0) {
       return Report(
           ExitCode::EXIT_BAD_REQUEST,

@@ -171,19 +171,20 @@ TEST(BackgroundSave, C31_ASaveThatIsDueMeanwhileWaits) {
   ExpectUninterrupted(folder);
 }
 
+void AskToStop() {
+  kill(getpid(), SIGTERM);
+  while (!StopRequest::Requested()) std::this_thread::yield();
+}
+
 TEST(BackgroundSave, ASecondSignalInOneEndsAtOnceAndLosesNothingCommitted) {
   const std::string folder = FreshFolder("signals");
-  const ChildRun run = TrainInChild(folder, {}, 20,
-                                    [] {
-                                      kill(getpid(), SIGTERM);
-                                      while (!StopRequest::Requested())
-                                        std::this_thread::yield();
-                                      kill(getpid(), SIGTERM);
-                                      // The handler ends the process; nothing
-                                      // of step 20 is ever written.
-                                      while (true) pause();
-                                    },
-                                    {});
+  const auto twice = [] {
+    AskToStop();
+    kill(getpid(), SIGTERM);
+    // The handler ends the process; nothing of step 20 is ever written.
+    while (true) pause();
+  };
+  const ChildRun run = TrainInChild(folder, {}, 20, twice, {});
   EXPECT_EQ(ExitCodeOf(run), 128 + SIGTERM) << run.output;
   EXPECT_THAT(Entries(folder), Contains(CheckpointName(10)));
   EXPECT_THAT(Entries(folder), Not(Contains(CheckpointName(20))));
@@ -197,13 +198,7 @@ TEST(BackgroundSave, ASecondSignalInOneEndsAtOnceAndLosesNothingCommitted) {
 
 TEST(BackgroundSave, OneSignalInOneWaitsForItAndSavesTheLastStep) {
   const std::string folder = FreshFolder("signal");
-  const ChildRun run = TrainInChild(folder, {}, 20,
-                                    [] {
-                                      kill(getpid(), SIGTERM);
-                                      while (!StopRequest::Requested())
-                                        std::this_thread::yield();
-                                    },
-                                    {});
+  const ChildRun run = TrainInChild(folder, {}, 20, AskToStop, {});
   EXPECT_EQ(ExitCodeOf(run), ExitCode::EXIT_STOPPED_ON_REQUEST) << run.output;
   EXPECT_THAT(Entries(folder), Contains(CheckpointName(20)));
   const TrainerResult rest = RunTrainer(SmallRunFlags(folder));
