@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
 
@@ -20,11 +21,13 @@ uint64_t RandomSeed(absl::string_view test) {
 
 std::string Damaged(std::string bytes, std::mt19937_64* random) {
   auto below = [random](size_t bound) { return (*random)() % bound; };
-  const size_t changes = 1 + below(4);
+  constexpr uint32_t kNumbers[] = {
+      0, 1, 0x7f, 0x80, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe};
+  const size_t changes = 1 + below(5);
   for (size_t i = 0; i < changes && !bytes.empty(); ++i) {
     const size_t at = below(bytes.size());
     const size_t length = 1 + below(16);
-    switch (below(5)) {
+    switch (below(6)) {
       case 0:
         bytes[at] = static_cast<char>(below(256));
         break;
@@ -37,8 +40,14 @@ std::string Damaged(std::string bytes, std::mt19937_64* random) {
       case 3:
         bytes.insert(at, bytes.substr(below(bytes.size()), length));
         break;
-      default:
+      case 4:
         bytes.insert(at, std::string(length, static_cast<char>(below(256))));
+        break;
+      default:
+        for (size_t k = 0; k < 4 && at + k < bytes.size(); ++k) {
+          bytes[at + k] =
+              static_cast<char>(kNumbers[below(std::size(kNumbers))] >> 8 * k);
+        }
     }
   }
   return bytes;

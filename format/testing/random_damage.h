@@ -14,7 +14,8 @@ namespace reprise {
 // with it again.
 uint64_t RandomSeed(absl::string_view test);
 
-// One to four of: another byte, another bit, bytes removed, copied, inserted.
+// One to five of: another byte, another bit, bytes removed, copied, inserted, a
+// number of four bytes replaced by one that is often wrong.
 std::string Damaged(std::string bytes, std::mt19937_64* random);
 
 }  // namespace reprise

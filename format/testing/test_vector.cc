@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "format/digest/chunk_digest.h"
 #include "format/io/file_system.h"
+#include "format/refusal.h"
 #include "format/testing/checkpoint_builder.h"
 #include "format/v2/tensor_list.h"
 #include "google/protobuf/text_format.h"
@@ -88,6 +89,13 @@ TestVector MakeTestVector(
     vector.files[JoinPath(kVectorCheckpoint, name)] = bytes;
   }
   return vector;
+}
+
+void CheckRefused(const absl::Status& status,
+                  const vectors::v1::Refused& expected) {
+  EXPECT_EQ(TextOf(RefusalOf(status)), TextOf(expected.refusal())) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), expected.text()))
+      << status << "\nexpected in it: " << expected.text();
 }
 
 void ExpectSnapshot(const Snapshot& snapshot, vectors::v1::Valid* valid) {

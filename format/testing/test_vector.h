@@ -34,6 +34,10 @@ TestVector MakeTestVector(const std::string& path, absl::string_view rules,
 // the whole.
 void ExpectSnapshot(const Snapshot& snapshot, vectors::v1::Valid* valid);
 
+// Expects that `status` refuses with that name, and with that text in it.
+void CheckRefused(const absl::Status& status,
+                  const vectors::v1::Refused& expected);
+
 // The value; ends the process with the error when there is none, as a vector
 // that cannot be made is a mistake in its generator.
 template <typename T>
