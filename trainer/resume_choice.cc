@@ -28,45 +28,50 @@ bool LiesIn(const std::string& checkpoint, const std::string& folder) {
 }
 
 absl::StatusOr<ResumeChoice> Newest(const std::string& resume,
+                                    const std::string& run_folder,
                                     CheckpointStore* store) {
-  auto newest = store->NewestVerified();
-  if (!newest.ok()) return newest.status();
   ResumeChoice choice;
-  for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
-    choice.notices.push_back(
-        absl::StrCat("Passed over ", entry.name, ": ", entry.reason.message()));
+  if (store != nullptr) {
+    auto newest = store->NewestVerified();
+    if (!newest.ok()) return newest.status();
+    for (const CheckpointStore::PassedOver& entry : newest->passed_over) {
+      choice.notices.push_back(absl::StrCat("Passed over ", entry.name, ": ",
+                                            entry.reason.message()));
+    }
+    choice.from = std::move(newest->checkpoint);
   }
-  choice.from = std::move(newest->checkpoint);
   if (resume == "required" && !choice.from.has_value()) {
-    return MakeRefusal(Refusal::ABSENT,
-                       absl::StrCat(store->run_folder(),
-                                    ": expected a checkpoint to resume from, "
-                                    "found none"));
+    return MakeRefusal(
+        Refusal::ABSENT,
+        absl::StrCat(run_folder,
+                     ": expected a checkpoint to resume from, found ",
+                     store == nullptr ? "no such folder" : "none",
+                     "; --resume=newest begins a run"));
   }
   if (resume == "never" && choice.from.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(store->run_folder(), ": expected no run there, found ",
-                     choice.from->path));
+    return absl::InvalidArgumentError(absl::StrCat(
+        run_folder, ": expected no run there, found ", choice.from->path));
   }
   return choice;
 }
 
 absl::StatusOr<ResumeChoice> Named(const std::string& path,
+                                   const std::string& run_folder,
                                    CheckpointStore* store,
                                    FileSystem* file_system) {
   auto read = ReadCheckpoint(path, file_system);
   if (!read.ok()) return read.status();
   ResumeChoice choice;
   choice.from = *std::move(read);
-  choice.in_run_folder = LiesIn(path, store->run_folder());
-  if (choice.in_run_folder) return choice;
+  choice.in_run_folder = LiesIn(path, run_folder);
+  if (choice.in_run_folder || store == nullptr) return choice;
   auto there = store->List();
   if (!there.ok()) return there.status();
   if (!there->empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--resume=", path,
                      ": expected a run folder without checkpoints, found ",
-                     there->size(), " in ", store->run_folder(),
+                     there->size(), " in ", run_folder,
                      "; name another --run_dir, or one of its own steps"));
   }
   return choice;
@@ -85,21 +90,22 @@ bool ResumeChoice::BeginsAnew(Item item) const {
 
 absl::StatusOr<ResumeChoice> ChooseCheckpoint(
     const std::string& resume, const std::vector<std::string>& accept_missing,
-    CheckpointStore* store, FileSystem* file_system) {
+    const std::string& run_folder, CheckpointStore* store,
+    FileSystem* file_system) {
   uint64_t step = 0;
   absl::StatusOr<ResumeChoice> choice =
-      IsWord(resume) ? Newest(resume, store)
+      IsWord(resume) ? Newest(resume, run_folder, store)
       : absl::SimpleAtoi(resume, &step)
-          ? Named(absl::StrCat(store->run_folder(), "/", CheckpointName(step)),
-                  store, file_system)
-          : Named(resume, store, file_system);
+          ? Named(absl::StrCat(run_folder, "/", CheckpointName(step)),
+                  run_folder, store, file_system)
+          : Named(resume, run_folder, store, file_system);
   if (!choice.ok()) return choice;
   if (!choice->from.has_value()) {
     if (accept_missing.empty()) return choice;
     return absl::InvalidArgumentError(
         absl::StrCat("--accept_missing: expected a checkpoint to resume from, "
                      "found none in ",
-                     store->run_folder()));
+                     run_folder));
   }
   const std::string not_finite = NotFinite(choice->from->snapshot);
   if (!not_finite.empty()) {

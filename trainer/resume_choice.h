@@ -33,6 +33,7 @@ bool NamesFolder(const std::string& resume);
 //   STEP       decimal: the boundary of that step, in the run folder
 //   a folder   that checkpoint; outside the run folder only when that has none
 //
+// `store` is that of `run_folder`; null where there is no such folder.
 // `accept_missing` names the items that the checkpoint lacks, exactly.
 //
 // A checkpoint that is not finite is refused. Errors carry a Refusal, or are
@@ -40,7 +41,8 @@ bool NamesFolder(const std::string& resume);
 // together.
 absl::StatusOr<ResumeChoice> ChooseCheckpoint(
     const std::string& resume, const std::vector<std::string>& accept_missing,
-    CheckpointStore* store, FileSystem* file_system);
+    const std::string& run_folder, CheckpointStore* store,
+    FileSystem* file_system);
 
 }  // namespace reprise
 

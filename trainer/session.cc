@@ -183,10 +183,10 @@ class Session {
   ExitCode OpenStore();
   ExitCode Choose();
   ExitCode Configure();
-  ExitCode OpenData();
   ExitCode Build();
   ExitCode Restore();
   ExitCode StartFromWeights();
+  ExitCode EnterRunFolder();
   ExitCode Train();
 
   TimeBudget budget_;  // counts from the process's start
@@ -196,9 +196,8 @@ class Session {
   TrainObserver* const observer_;
   TrainerConfig config_;
   std::vector<ConfigChange> changes_;
-  std::unique_ptr<CheckpointStore> store_;
+  std::unique_ptr<CheckpointStore> store_;  // null: no run folder yet
   ResumeChoice choice_;
-  uint64_t fresh_attempt_ = 1;
   std::optional<LoadedCheckpoint> weights_;  // --init_from
   std::optional<Dataset> train_, test_;
   std::optional<Schedule> schedule_;
@@ -208,21 +207,21 @@ class Session {
   std::optional<float> next_loss_;
 };
 
+// What can be refused is refused before anything is written: a run folder that
+// is not there is made, and one that is there changed, by EnterRunFolder.
 ExitCode Session::Run() {
-  for (auto step : {&Session::CheckRequest, &Session::OpenStore,
-                    &Session::Choose, &Session::Configure, &Session::Build}) {
+  for (auto step : {&Session::CheckRequest, &Session::Choose,
+                    &Session::Configure, &Session::Build, &Session::Restore,
+                    &Session::StartFromWeights, &Session::EnterRunFolder}) {
     if (const ExitCode code = (this->*step)(); code != ExitCode::EXIT_DONE) {
       return code;
     }
   }
-  const ExitCode code = choice_.from.has_value() ? Restore()
-                        : weights_.has_value()   ? StartFromWeights()
-                                                 : ExitCode::EXIT_DONE;
-  return code == ExitCode::EXIT_DONE ? Train() : code;
+  return Train();
 }
 
-// What can be refused is refused before anything is written. A run that is
-// there already brings its own configuration, which is not known yet.
+// A run that is there already brings its own configuration, which is not known
+// yet.
 ExitCode Session::CheckRequest() {
   auto asked = WithExplicitFields(Defaults(), line_.given);
   if (!asked.ok()) return Report(ExitCode::EXIT_USAGE, asked.status());
@@ -242,26 +241,6 @@ ExitCode Session::CheckRequest() {
       return Report(ExitCode::EXIT_UNSUPPORTED, s);
     }
   }
-  if (new_folder && !begins) {
-    const bool elsewhere = NamesFolder(line_.resume);
-    if (!elsewhere || access(line_.resume.c_str(), F_OK) != 0) {
-      return Report(
-          ExitCode::EXIT_BAD_REQUEST,
-          MakeRefusal(
-              Refusal::ABSENT,
-              absl::StrCat(elsewhere ? line_.resume : line_.run_dir,
-                           ": expected ",
-                           elsewhere ? "a checkpoint" : "a run folder",
-                           " to resume from (--resume=", line_.resume,
-                           "), found nothing there; --resume=newest begins a "
-                           "run")));
-    }
-  }
-  if ((new_folder && begins) || line_.fresh) {
-    if (const ExitCode code = OpenData(); code != ExitCode::EXIT_DONE) {
-      return code;
-    }
-  }
   if (!line_.init_from.empty()) {
     auto weights = ReadCheckpoint(line_.init_from, hooks_.file_system);
     if (!weights.ok()) {
@@ -269,7 +248,8 @@ ExitCode Session::CheckRequest() {
     }
     weights_ = *std::move(weights);
   }
-  return ExitCode::EXIT_DONE;
+  // The lock of a run that is there, before anything of it is read.
+  return new_folder ? ExitCode::EXIT_DONE : OpenStore();
 }
 
 ExitCode Session::OpenStore() {
@@ -290,23 +270,10 @@ ExitCode Session::OpenStore() {
 }
 
 ExitCode Session::Choose() {
-  if (line_.fresh) {
-    auto next = store_->NextAttempt(std::nullopt);
-    if (!next.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, next.status());
-    fresh_attempt_ = *next;
-    auto moved = store_->AbandonAll(
-        fresh_attempt_,
-        {kMetricsFile, kSupersededMetricsFile, kWitnessFolder, kLossCurveFile});
-    if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
-    if (!moved->empty()) {
-      absl::PrintF(
-          "--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
-          moved->size(), line_.run_dir, fresh_attempt_);
-    }
-    return ExitCode::EXIT_DONE;
-  }
-  auto choice = ChooseCheckpoint(line_.resume, line_.accept_missing,
-                                 store_.get(), hooks_.file_system);
+  if (line_.fresh) return ExitCode::EXIT_DONE;
+  auto choice =
+      ChooseCheckpoint(line_.resume, line_.accept_missing, line_.run_dir,
+                       store_.get(), hooks_.file_system);
   if (!choice.ok())
     return Report(ExitCodeFor(choice.status()), choice.status());
   choice_ = *std::move(choice);
@@ -349,29 +316,14 @@ ExitCode Session::Configure() {
       }
     }
   }
-  RetentionPolicy keep;
-  keep.keep_last = static_cast<int>(config_.run().keep_last());
-  keep.keep_every = config_.save().keep_every();
-  keep.keep_best = config_.save().keep_best();
-  store_->set_retention(keep);
-  return ExitCode::EXIT_DONE;
-}
-
-ExitCode Session::OpenData() {
-  for (Split split : {Split::kTrain, Split::kTest}) {
-    auto data = LoadData(config_, line_.data_dir, split);
-    if (!data.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, data.status());
-    (split == Split::kTrain ? train_ : test_) = *std::move(data);
-  }
   return ExitCode::EXIT_DONE;
 }
 
 ExitCode Session::Build() {
-  // A run that begins has opened it before it wrote anything.
-  if (!train_.has_value()) {
-    if (const ExitCode code = OpenData(); code != ExitCode::EXIT_DONE) {
-      return code;
-    }
+  for (Split split : {Split::kTrain, Split::kTest}) {
+    auto data = LoadData(config_, line_.data_dir, split);
+    if (!data.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, data.status());
+    (split == Split::kTrain ? train_ : test_) = *std::move(data);
   }
   auto schedule = MakeSchedule(config_, *train_);
   if (!schedule.ok()) {
@@ -387,7 +339,6 @@ ExitCode Session::Build() {
   state_ = *std::move(state);
 
   run_.run_id = DrawRunId();
-  run_.attempt = fresh_attempt_;
   run_.config = Record(config_, changes_);
   run_.architecture = config_.model().kind();
   run_.fingerprint = FingerprintOf(*train_);
@@ -398,6 +349,7 @@ ExitCode Session::Build() {
 }
 
 ExitCode Session::Restore() {
+  if (!choice_.from.has_value()) return ExitCode::EXIT_DONE;
   LoadedCheckpoint& from = *choice_.from;
   if (auto s =
           BeginAnew(choice_.begin_anew, CaptureState(*state_, *schedule_, run_),
@@ -457,29 +409,11 @@ ExitCode Session::Restore() {
   }
   run_.environment.level = promise.level;
   absl::PrintF("Resume level %s: %s\n", TextOf(promise.level), promise.reason);
-  auto attempt = store_->NextAttempt(from);
-  if (!attempt.ok()) {
-    return Report(ExitCode::EXIT_BAD_REQUEST, attempt.status());
-  }
-  run_.attempt = *attempt;
-  if (!choice_.in_run_folder) return ExitCode::EXIT_DONE;
-  auto moved = store_->ResumeFrom(from, run_.attempt);
-  if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
-  for (const std::string& name : *moved) {
-    absl::PrintF(
-        "Moved %s to abandoned/%d: it lies beyond the step resumed from\n",
-        name, run_.attempt);
-  }
-  if (promise.level == ResumeLevel::BITWISE && changes_.empty()) {
-    next_loss_ = ReadNextLoss(
-        store_->run_folder(),
-        CheckpointName(from.snapshot.step, from.snapshot.micro_step()),
-        from.manifest_digest);
-  }
   return ExitCode::EXIT_DONE;
 }
 
 ExitCode Session::StartFromWeights() {
+  if (!weights_.has_value()) return ExitCode::EXIT_DONE;
   if (auto s = RestoreWeights(weights_->snapshot, &*state_); !s.ok()) {
     return Report(ExitCode::EXIT_CHECKPOINT_REJECTED,
                   Annotate(s, weights_->path));
@@ -490,6 +424,64 @@ ExitCode Session::StartFromWeights() {
       "numbers begin anew\n",
       weights_->path, weights_->snapshot.step,
       weights_->snapshot.parameters.size(), weights_->snapshot.buffers.size());
+  return ExitCode::EXIT_DONE;
+}
+
+// From here on the run folder is this process's.
+ExitCode Session::EnterRunFolder() {
+  if (store_ == nullptr) {
+    if (const ExitCode code = OpenStore(); code != ExitCode::EXIT_DONE) {
+      return code;
+    }
+    auto there = store_->List();
+    if (!there.ok() || !there->empty()) {
+      return Report(ExitCode::EXIT_BAD_REQUEST,
+                    !there.ok() ? there.status()
+                                : absl::AlreadyExistsError(absl::StrCat(
+                                      line_.run_dir, ": another process began ",
+                                      "a run there meanwhile; start again to ",
+                                      "go on with it")));
+    }
+  }
+  RetentionPolicy keep;
+  keep.keep_last = static_cast<int>(config_.run().keep_last());
+  keep.keep_every = config_.save().keep_every();
+  keep.keep_best = config_.save().keep_best();
+  store_->set_retention(keep);
+  run_.attempt = 1;
+  if (!line_.fresh && !choice_.from.has_value()) return ExitCode::EXIT_DONE;
+  auto attempt = store_->NextAttempt(choice_.from);
+  if (!attempt.ok()) {
+    return Report(ExitCode::EXIT_BAD_REQUEST, attempt.status());
+  }
+  run_.attempt = *attempt;
+  if (line_.fresh) {
+    auto moved = store_->AbandonAll(
+        run_.attempt,
+        {kMetricsFile, kSupersededMetricsFile, kWitnessFolder, kLossCurveFile});
+    if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
+    if (!moved->empty()) {
+      absl::PrintF(
+          "--fresh: moved %d entries of the former run to %s/abandoned/%d\n",
+          moved->size(), line_.run_dir, run_.attempt);
+    }
+    return ExitCode::EXIT_DONE;
+  }
+  if (!choice_.in_run_folder) return ExitCode::EXIT_DONE;
+  const LoadedCheckpoint& from = *choice_.from;
+  auto moved = store_->ResumeFrom(from, run_.attempt);
+  if (!moved.ok()) return Report(ExitCode::EXIT_BAD_REQUEST, moved.status());
+  for (const std::string& name : *moved) {
+    absl::PrintF(
+        "Moved %s to abandoned/%d: it lies beyond the step resumed from\n",
+        name, run_.attempt);
+  }
+  if (run_.environment.level == ResumeLevel::BITWISE && changes_.empty()) {
+    next_loss_ = ReadNextLoss(
+        store_->run_folder(),
+        CheckpointName(from.snapshot.step, from.snapshot.micro_step()),
+        from.manifest_digest);
+  }
   return ExitCode::EXIT_DONE;
 }
 

@@ -94,21 +94,32 @@ TEST(Start, WhatIsRefusedAtOnceLeavesNothing) {
   const std::string absent = FreshFolder("absent");
   const std::vector<std::string> no_data = {"--set=data.name=fashion_mnist",
                                             "--data_dir=/nonexistent/data"};
+  const std::string whole =
+      CheckpointFolder(UninterruptedSmallRun("fp16").folder, 60);
+  const std::string cut = FreshFolder("cut");
+  std::filesystem::copy(whole, cut, std::filesystem::copy_options::recursive);
+  std::filesystem::resize_file(cut + "/manifest.ckpt", 500);
   struct Start {
     std::vector<std::string> flags;
     std::string said;
+    int code = 2;
   };
   for (const Start& start : std::vector<Start>{
-           {{"--resume=required"}, absent + ": expected a run folder"},
-           {{"--resume=20"}, absent + ": expected a run folder"},
-           {{"--resume=" + absent + "-elsewhere"},
-            absent + "-elsewhere: expected a checkpoint"},
+           {{"--resume=required"},
+            absent +
+                ": expected a checkpoint to resume from, found no such folder"},
+           {{"--resume=20"}, CheckpointFolder(absent, 20)},
+           {{"--resume=" + absent + "-elsewhere"}, absent + "-elsewhere"},
            {no_data, "/nonexistent/data"},
            {{"--set=data.name=text", "--set=model.kind=gpt",
              "--data_dir=/nonexistent/data"},
-            "/nonexistent/data/train.txt"}}) {
+            "/nonexistent/data/train.txt"},
+           {{"--resume=" + cut}, "found 500", 11},
+           {{"--resume=" + whole, "--set=model.hidden=64"},
+            "model.hidden",
+            11}}) {
     const TrainerResult result = Train(absent, start.flags);
-    EXPECT_EQ(result.exit, TrainerExit::WithCode(2)) << result.output;
+    EXPECT_EQ(result.exit, TrainerExit::WithCode(start.code)) << result.output;
     EXPECT_THAT(result.output, HasSubstr(start.said));
     EXPECT_FALSE(std::filesystem::exists(absent)) << start.said;
   }
