@@ -140,23 +140,33 @@ absl::Status CudaLibrary::Stager::Start(const std::vector<Copy>& copies,
   void* buffer = nullptr;
   absl::Status status = library_->Check(
       library_->reserve_(stager_, total, &buffer), "pinned memory");
-  if (status.ok()) {
-    status =
-        library_->Check(library_->begin_(stager_, compute_stream), "staging");
-  }
+  if (!status.ok()) return status;
   host->clear();
-  for (size_t i = 0; status.ok() && i < copies.size(); ++i) {
-    char* to = static_cast<char*>(buffer) + offsets[i];
-    host->push_back(to);
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  std::vector<size_t> sizes;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    char* place = static_cast<char*>(buffer) + offsets[i];
+    host->push_back(place);
     if (copies[i].size == 0) continue;
-    status = library_->Check(
-        library_->copy_(stager_, copies[i].device_data, copies[i].size, to),
-        "copy to the host");
+    from.push_back(copies[i].device_data);
+    to.push_back(place);
+    sizes.push_back(copies[i].size);
+  }
+  status =
+      library_->Check(library_->begin_(stager_, compute_stream), "staging");
+  if (status.ok()) {
+    status = library_->Check(library_->copy_(stager_, from.data(), to.data(),
+                                             sizes.data(), sizes.size()),
+                             "copy to the host");
   }
   if (status.ok()) {
     status =
         library_->Check(library_->fence_(stager_, compute_stream), "staging");
   }
+  // What was queued before the failure writes to memory that is used again, and
+  // reads tensors that nothing holds back any more. The first cause counts.
+  if (!status.ok()) status.Update(Wait());
   return status;
 }
 

@@ -50,7 +50,8 @@ class CudaLibrary {
     Stager& operator=(const Stager&) = delete;
 
     // Queues the copies after what `compute_stream` has queued, and makes what
-    // is queued there later wait for them: the caller may go on at once.
+    // is queued there later wait for them: the caller may go on at once. When
+    // it fails, no copy is under way any more.
     absl::Status Start(const std::vector<Copy>& copies, void* compute_stream,
                        std::vector<const char*>* host);
     absl::Status Wait();

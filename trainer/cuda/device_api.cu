@@ -124,10 +124,27 @@ int reprise_cuda_stager_begin(reprise_cuda_stager* stager,
       cudaStreamWaitEvent(stager->stream, stager->event, 0));
 }
 
-int reprise_cuda_stager_copy(reprise_cuda_stager* stager, const void* data,
-                             uint64_t size, void* host) {
-  return static_cast<int>(cudaMemcpyAsync(
-      host, data, size, cudaMemcpyDeviceToHost, stager->stream));
+int reprise_cuda_stager_copy(reprise_cuda_stager* stager,
+                             const void* const* data, void* const* host,
+                             const size_t* sizes, size_t count) {
+  if (count == 0) return 0;
+#if CUDART_VERSION >= 13000
+  cudaMemcpyAttributes attributes = {};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  size_t first = 0;
+  const cudaError_t error = cudaMemcpyBatchAsync(
+      host, data, sizes, count, &attributes, &first, 1, stager->stream);
+  // A driver that knows no batches refuses before it queues anything.
+  if (error != cudaErrorNotSupported &&
+      error != cudaErrorCallRequiresNewerDriver) {
+    return static_cast<int>(error);
+  }
+#endif
+  for (size_t i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(cudaMemcpyAsync(host[i], data[i], sizes[i],
+                                    cudaMemcpyDeviceToHost, stager->stream));
+  }
+  return 0;
 }
 
 int reprise_cuda_stager_fence(reprise_cuda_stager* stager,

@@ -8,12 +8,13 @@
 #ifndef REPRISE_TRAINER_CUDA_DEVICE_API_H_
 #define REPRISE_TRAINER_CUDA_DEVICE_API_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 extern "C" {
 
 // Raised with every change of these functions.
-#define REPRISE_CUDA_API_VERSION 1
+#define REPRISE_CUDA_API_VERSION 2
 int reprise_cuda_api_version();
 
 // A text for an error; lives for ever.
@@ -37,9 +38,13 @@ int reprise_cuda_stager_reserve(reprise_cuda_stager* stager, uint64_t size,
 // Begins: the copies that follow wait for the work queued so far.
 int reprise_cuda_stager_begin(reprise_cuda_stager* stager,
                               void* compute_stream);
-// Queues a copy of `size` bytes to `host` (inside the pinned buffer).
-int reprise_cuda_stager_copy(reprise_cuda_stager* stager, const void* data,
-                             uint64_t size, void* host);
+// Queues `count` copies: sizes[i] bytes (at least 1) from data[i] to host[i],
+// inside the pinned buffer. In one call of the driver, so that thousands of
+// small tensors cost the caller no thousand calls. The arrays may go
+// afterwards.
+int reprise_cuda_stager_copy(reprise_cuda_stager* stager,
+                             const void* const* data, void* const* host,
+                             const size_t* sizes, size_t count);
 // Makes later work on `compute_stream` wait for the copies, so that the
 // tensors may be written again there, without stopping this thread.
 int reprise_cuda_stager_fence(reprise_cuda_stager* stager,
