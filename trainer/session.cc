@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "format/accepted_missing.h"
 #include "format/checkpoint_store.h"
 #include "format/refusal.h"
 #include "format/run_id.h"
@@ -395,6 +396,11 @@ ExitCode Session::Restore() {
   run_.accepted_missing.insert(run_.accepted_missing.end(),
                                choice_.begin_anew.begin(),
                                choice_.begin_anew.end());
+  // Later attempts lack nothing any more; the history goes on saying it.
+  if (!run_.accepted_missing.empty()) {
+    run_.history.push_back(AcceptedMissingRecord(
+        run_.accepted_missing, from.snapshot.step, from.manifest_digest));
+  }
   if (from.format_major < kNewestMajor) {
     absl::PrintF(
         "Migrated in memory from version %d; to make that permanent: bazel run "
