@@ -85,6 +85,7 @@ absl::StatusOr<TrainState> MakeTrainState(
   model.classes = train.classes;
   model.layers = config.model().layers();
   model.heads = config.model().heads();
+  model.resnet_width = config.model().width();
   model.sequence_length = config.data().sequence_length();
   auto made = MakeModel(model);
   if (!made.ok()) return made.status();

@@ -31,6 +31,7 @@ void ResolveModel(v1::ModelConfig* model) {
   REPRISE_DEFAULT(model, heads, 4);
   REPRISE_DEFAULT(model, dtype, "fp32");
   REPRISE_DEFAULT(model, frozen, "");
+  REPRISE_DEFAULT(model, width, 64);
 }
 
 void ResolveData(bool gpt, v1::DataConfig* data) {

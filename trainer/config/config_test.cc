@@ -45,7 +45,7 @@ std::string Value(const TrainerConfig& config, const std::string& path) {
 
 // Rules: CONF-1
 TEST(ConfigSchema, EveryFieldHasAResumeRule) {
-  EXPECT_GE(AllConfigFields().size(), 53u);
+  EXPECT_GE(AllConfigFields().size(), 54u);
   for (const ConfigFieldRef& ref : AllConfigFields()) {
     EXPECT_NE(ref.rule(), vocab::RESUME_RULE_UNSPECIFIED)
         << ref.path()
@@ -357,6 +357,8 @@ TEST(Validate, RefusesEveryValueOutOfItsRangeByPath) {
       {"optimizer.groups", "a ("},
       {"model.layers", "0"},
       {"model.heads", "0"},
+      {"model.width", "0"},
+      {"model.width", "4097"},
       {"model.dtype", "fp8"},
       {"model.dtype", "bf16"},  // with precision.mode fp16
       {"model.frozen", "("},
@@ -417,6 +419,8 @@ TEST(Validate, AcceptsTheEndsOfEveryRange) {
            {"model.hidden", "1"},
            {"model.hidden", "65536"},
            {"model.dropout", "0"},
+           {"model.width", "1"},
+           {"model.width", "4096"},
            {"data.train_limit", "128"},
            {"data.batch_size", "65536"},
            {"optimizer.beta1", "0"},
@@ -627,6 +631,21 @@ TEST(MergeForResume, FieldThatTheCheckpointLacksHasItsDefault) {
   auto merged = MergeForResume(stored, {});
   ASSERT_TRUE(merged.ok()) << merged.status();
   EXPECT_EQ(Value(merged->config, "run.keep_last"), "3");
+}
+
+TEST(MergeForResume, WidthOfACheckpointWrittenBeforeThereWasOneIs64) {
+  std::vector<FlatField> stored;
+  for (const FlatField& field : Flatten(Defaults())) {
+    if (field.path != "model.width") stored.push_back(field);
+  }
+  for (const ExplicitFields& given :
+       {ExplicitFields{}, ExplicitFields{{"model.width", "64"}}}) {
+    auto merged = MergeForResume(stored, given);
+    ASSERT_TRUE(merged.ok()) << merged.status();
+    EXPECT_EQ(Value(merged->config, "model.width"), "64");
+  }
+  EXPECT_THAT(ErrorOf(MergeForResume(stored, {{"model.width", "8"}}).status()),
+              HasSubstr("model.width: the checkpoint has 64, asked for 8"));
 }
 
 TEST(MergeForResume, ChangedValuesAreValidated) {

@@ -102,6 +102,7 @@ void CheckModel(const TrainerConfig& config, Problems* problems) {
       "model.dtype",
       absl::StrCat("fp32 or precision.mode (", config.precision().mode(), ")"),
       model.dtype());
+  problems->ExpectRange("model.width", model.width(), 1, 4096);
   problems->ExpectOk("model.frozen", CheckPattern(model.frozen()),
                      model.frozen());
 }

@@ -37,6 +37,13 @@ EXACT = [c for c in COLUMNS if c not in ('loss', 'grad_norm')]
 # matrix libraries) the largest seen was 3e-7 in fp32, 2e-7 in bf16 and 3e-5 in
 # fp16; other processors sum half-precision products in ways not seen there.
 LOSS_TOLERANCE = {'fp32': 1e-5, 'bf16': 2e-3, 'fp16': 2e-3}
+# Twenty convolutions in a row in bf16, a channel or few wide, and batch norm
+# after each that blows rounding up: 1.7e-3 was seen.
+LOSS_TOLERANCE_OF_ENTRY = {'v2/sgd-bf16-resnet-masters': 1e-2}
+
+
+def loss_tolerance(entry, precision):
+    return LOSS_TOLERANCE_OF_ENTRY.get(entry, LOSS_TOLERANCE[precision])
 
 
 def process_environment(capability):

@@ -66,6 +66,11 @@ TEXT = ['--set=model.kind=gpt', '--set=model.hidden=8', '--set=model.layers=1',
         '--set=data.augment=false', '--set=data.tail=span']
 # Small enough for a file: 8 hidden units behind two convolutions.
 CONVNET = ['--set=model.kind=convnet', '--set=model.hidden=8', '--set=optimizer.lr=0.02']
+# One channel in the first stage, eight in the last: 62 parameters and 60 buffers in 58 kB.
+# Images large enough that batch norm has more than a batch of values to average in the last stage,
+# and a low rate: else one channel's rounding is what the losses tell of.
+RESNET = ['--set=model.kind=resnet18', '--set=model.width=1', '--set=optimizer.lr=0.0002',
+          '--set=data.synthetic_size=64']
 NESTEROV = ['--set=optimizer.nesterov=true']
 
 # name, flags, which step. Version 1 is complete; these are version 2's.
@@ -102,6 +107,13 @@ ENTRIES = [
      ADAMW + TEXT + ['--precision=fp16', '--set=model.dtype=fp16',
                      '--set=precision.init_scale=65536', '--set=accumulation.steps=2',
                      '--set=save.at_micro=1'], inside(EPOCH + 3, 1)),
+    ('sgd-fp32-resnet', SGD + RESNET + ['--precision=fp32'], at(EPOCH + 8)),
+    ('sgd-bf16-resnet-masters',
+     SGD + RESNET + NESTEROV + ['--precision=bf16', '--set=model.dtype=bf16',
+                                '--set=optimizer.lr=0.00002'], at(EPOCH + 3)),
+    ('sgd-fp16-resnet',
+     SGD + RESNET + ['--precision=fp16', '--set=precision.init_scale=65536'],
+     at(2 * EPOCH + 2)),
 ]
 
 

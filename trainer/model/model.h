@@ -39,6 +39,8 @@ struct ModelOptions {
   int64_t height = 28;   // H
   int64_t width = 28;    // W
   int64_t classes = 10;  // K; of gpt: different tokens
+  int64_t resnet_width = 64;  // resnet18 only: channels of its first stage,
+                              // >= 1; its paper's is 64
   // gpt only
   int64_t layers = 4;             // blocks, >= 1
   int64_t heads = 4;              // of attention, >= 1, divide hidden

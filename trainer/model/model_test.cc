@@ -104,6 +104,29 @@ TEST(ResNet18, HasTorchvisionsNamesAndSize) {
   EXPECT_EQ(names.count("layer4.1.bn2.bias"), 1u);
 }
 
+TEST(ResNet18, NarrowOneHasTheSameNamesAndChannelsInTheSameProportion) {
+  ModelOptions options;
+  options.kind = "resnet18";
+  const auto wide = MakeModel(options);
+  options.resnet_width = 4;
+  const auto narrow = MakeModel(options);
+  ASSERT_TRUE(wide.ok() && narrow.ok());
+  const auto a = (*wide)->Parameters(), b = (*narrow)->Parameters();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].name, b[i].name);
+    ASSERT_EQ(a[i].tensor.dim(), b[i].tensor.dim()) << a[i].name;
+    for (int64_t d = 0; d < a[i].tensor.dim(); ++d) {
+      // Classes, image channels and kernels stay; all below 64 here.
+      const int64_t size = a[i].tensor.size(d);
+      EXPECT_EQ(b[i].tensor.size(d), size >= 64 ? size / 16 : size)
+          << a[i].name << " dimension " << d;
+    }
+  }
+  EXPECT_EQ((*narrow)->Forward(at::rand({4, 1, 28, 28})).sizes(),
+            at::IntArrayRef({4, 10}));
+}
+
 TEST(MakeModel, RefusesAnUnknownKindByName) {
   ModelOptions options;
   options.kind = "resnet9000";

@@ -2,10 +2,12 @@
 // initialisation: its state dict and ours have the same keys, and equal seeds
 // give equal values.
 //
-//   [B,C,H,W] conv1 7x7/2 -> [B,64,H/2,W/2] bn1 relu maxpool 3x3/2
-//             layer1..layer4, two basic blocks each, 64 128 256 512 channels,
+//   [B,C,H,W] conv1 7x7/2 -> [B,w,H/2,W/2] bn1 relu maxpool 3x3/2
+//             layer1..layer4, two basic blocks each, w 2w 4w 8w channels,
 //             the first of layer2..4 halves H and W
-//             average over H, W -> [B,512], fc -> [B,K]
+//             average over H, W -> [B,8w], fc -> [B,K]
+//
+// w is 64 in the paper (ModelOptions.resnet_width).
 #include <torch/nn/init.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
@@ -66,13 +68,16 @@ nn::Sequential Layer(int64_t in, int64_t out, int64_t stride) {
 
 struct ResNet18 : nn::Module {
   explicit ResNet18(const ModelOptions& o)
-      : conv1(register_module("conv1", Convolution(o.channels, 64, 7, 2, 3))),
-        bn1(register_module("bn1", nn::BatchNorm2d(64))),
-        layer1(register_module("layer1", Layer(64, 64, 1))),
-        layer2(register_module("layer2", Layer(64, 128, 2))),
-        layer3(register_module("layer3", Layer(128, 256, 2))),
-        layer4(register_module("layer4", Layer(256, 512, 2))),
-        fc(register_module("fc", nn::Linear(512, o.classes))) {
+      : ResNet18(o.channels, o.resnet_width, o.classes) {}
+
+  ResNet18(int64_t channels, int64_t w, int64_t classes)
+      : conv1(register_module("conv1", Convolution(channels, w, 7, 2, 3))),
+        bn1(register_module("bn1", nn::BatchNorm2d(w))),
+        layer1(register_module("layer1", Layer(w, w, 1))),
+        layer2(register_module("layer2", Layer(w, 2 * w, 2))),
+        layer3(register_module("layer3", Layer(2 * w, 4 * w, 2))),
+        layer4(register_module("layer4", Layer(4 * w, 8 * w, 2))),
+        fc(register_module("fc", nn::Linear(8 * w, classes))) {
     for (const auto& module : modules(/*include_self=*/false)) {
       if (auto* conv = module->as<nn::Conv2d>()) {
         nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut,

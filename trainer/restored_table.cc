@@ -1,0 +1,31 @@
+#include "trainer/restored_table.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "trainer/checkpoint/train_state_codec.h"
+
+namespace reprise {
+
+std::string RestoredTable(const std::string& path, const Snapshot& snapshot,
+                          const std::vector<Item>& anew) {
+  std::vector<std::string> names;
+  for (Item item : anew) names.push_back(TextOf(item));
+  std::string table = absl::StrCat("Restored from ", path, ":\n");
+  for (const RestoredItem& row : DescribeRestored(snapshot)) {
+    const bool begun = std::count(names.begin(), names.end(), row.item) > 0;
+    absl::StrAppendFormat(&table, "  %-22s %-15s %s\n", row.item,
+                          begun ? "BEGUN ANEW" : row.presence, row.value);
+  }
+  if (!names.empty()) {
+    absl::StrAppend(&table,
+                    "Not in the checkpoint and begun anew, as --accept_missing "
+                    "allows: ",
+                    absl::StrJoin(names, ", "), "\n");
+  }
+  return table;
+}
+
+}  // namespace reprise
