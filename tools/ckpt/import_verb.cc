@@ -69,17 +69,27 @@ absl::StatusOr<ImportOptions> OptionsOf(const Arguments& arguments) {
   return options;
 }
 
+// What is wrong with a file names it; what is wrong with options does not.
+absl::StatusOr<ImportedSnapshot> InFile(
+    absl::StatusOr<ImportedSnapshot> imported, const std::string& path) {
+  if (imported.ok() ||
+      RefusalOf(imported.status()) == Refusal::REFUSAL_UNSPECIFIED) {
+    return imported;
+  }
+  return Annotate(imported.status(), path);
+}
+
 absl::StatusOr<ImportedSnapshot> ReadForeign(const std::string& path,
                                              const ImportOptions& options) {
   if (absl::EndsWith(path, ".safetensors")) {
     absl::StatusOr<SafetensorsFile> file =
         ReadSafetensors(FileSystem::Real(), path);
     if (!file.ok()) return file.status();
-    return ImportSafetensors(*file, options);
+    return InFile(ImportSafetensors(*file, options), path);
   }
   absl::StatusOr<TorchFile> file = ReadTorchFile(FileSystem::Real(), path);
   if (!file.ok()) return file.status();
-  return ImportTorch(*file, options);
+  return InFile(ImportTorch(*file, options), path);
 }
 
 // A new run needs a place of its own: other checkpoints are another run's.
