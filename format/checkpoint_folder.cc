@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "format/io/io_error.h"
 #include "format/refusal.h"
@@ -10,10 +12,8 @@
 namespace reprise {
 namespace {
 
-absl::Status CheckFolder(const std::string& path, FileSystem* file_system) {
-  absl::StatusOr<FileInfo> info = file_system->LinkStat(path);
-  if (!info.ok()) return info.status();
-  switch (info->kind) {
+absl::Status CheckKind(FileKind kind, const std::string& path) {
+  switch (kind) {
     case FileKind::kFolder:
       return absl::OkStatus();
     case FileKind::kSymbolicLink:
@@ -30,23 +30,50 @@ absl::Status CheckFolder(const std::string& path, FileSystem* file_system) {
   }
 }
 
+bool SameFile(const FileInfo& a, const FileInfo& b) {
+  return a.device == b.device && a.inode == b.inode;
+}
+
 }  // namespace
 
-absl::StatusOr<ManifestFile> ReadManifestOfFolder(const std::string& path,
-                                                  FileSystem* file_system) {
-  absl::Status status = CheckFolder(path, file_system);
+absl::StatusOr<CheckpointFolder> OpenCheckpointFolder(
+    const std::string& given_path, FileSystem* file_system) {
+  CheckpointFolder folder;
+  folder.path = WithoutTrailingSlashes(given_path);
+  folder.outer = file_system;
+  absl::StatusOr<FileInfo> named = file_system->LinkStat(folder.path);
+  if (!named.ok()) return named.status();
+  absl::Status status = CheckKind(named->kind, folder.path);
   if (!status.ok()) return status;
-  const std::string manifest_path = JoinPath(path, kManifestName);
-  absl::StatusOr<ManifestFile> file =
-      ReadManifestFile(file_system, manifest_path);
-  if (!file.ok()) {
-    if (ErrnoOf(file.status()) != ENOENT) return file.status();
-    return MakeRefusal(Refusal::CORRUPT,
-                       absl::StrCat(path, ": no ", kManifestName,
-                                    " in it; an incomplete copy, or a run "
-                                    "folder whose step-* folders are meant"));
-  }
-  return file;
+  absl::StatusOr<std::shared_ptr<FileSystem>> files =
+      file_system->Within(folder.path);
+  if (!files.ok()) return files.status();
+  folder.files = *std::move(files);
+  // A link may have been put there between the look and the opening.
+  absl::StatusOr<FileInfo> opened = folder.files->LinkStat(folder.path);
+  if (!opened.ok()) return opened.status();
+  if (SameFile(*named, *opened)) return folder;
+  return MakeRefusal(
+      Refusal::NOT_A_CHECKPOINT,
+      absl::StrCat(folder.path, ": replaced by another while it was opened"));
+}
+
+absl::Status MissingFile(const CheckpointFolder& folder, absl::string_view name,
+                         absl::string_view meaning) {
+  absl::StatusOr<FileInfo> named = folder.outer->LinkStat(folder.path);
+  if (!named.ok()) return named.status();
+  return MakeRefusal(Refusal::CORRUPT, absl::StrCat(JoinPath(folder.path, name),
+                                                    ": not there; ", meaning));
+}
+
+absl::StatusOr<ManifestFile> ReadManifestOfFolder(
+    const CheckpointFolder& folder) {
+  absl::StatusOr<ManifestFile> file = ReadManifestFile(
+      folder.files.get(), JoinPath(folder.path, kManifestName));
+  if (file.ok() || ErrnoOf(file.status()) != ENOENT) return file;
+  return MissingFile(folder, kManifestName,
+                     "an incomplete copy, or a run folder whose step-* "
+                     "folders are meant");
 }
 
 absl::Status CheckFolderName(const std::string& path,

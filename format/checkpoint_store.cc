@@ -78,14 +78,18 @@ absl::StatusOr<std::unique_ptr<CheckpointStore>> CheckpointStore::Open(
   auto rep = std::make_unique<Rep>();
   rep->run_folder = run_folder;
   rep->options = options;
-  absl::Status status = CreateFoldersDurably(rep->files(), run_folder);
+  absl::Status status = CreateFoldersDurably(options.file_system, run_folder);
   if (!status.ok()) return Annotate(status, "run folder");
   // An earlier process may have made the folder and died before its name was
   // durable. A parent that may not be read was not made by one.
-  status = rep->files()->SyncFolder(ParentFolder(run_folder));
+  status = options.file_system->SyncFolder(ParentFolder(run_folder));
   if (!status.ok() && ErrnoOf(status) != EACCES) {
     return Annotate(status, "run folder");
   }
+  absl::StatusOr<std::shared_ptr<FileSystem>> within =
+      options.file_system->Within(run_folder);
+  if (!within.ok()) return Annotate(within.status(), "run folder");
+  rep->within = *std::move(within);
   absl::StatusOr<std::unique_ptr<RunLock>> lock =
       RunLock::Take(rep->files(), run_folder, options.take_foreign_lock);
   if (!lock.ok()) return lock.status();

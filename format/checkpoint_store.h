@@ -43,6 +43,9 @@
 //   }
 //   absl::Status status = (*store)->Close();  // late errors surface here
 //
+// An open store keeps to the folder that it opened: when that is renamed, or
+// another is put in its place, it goes on in the one that it has locked.
+//
 // Thread-compatible: one thread at a time. A save behind runs on a thread of
 // the store; IsSaving, SaveAsync with kSkip, TakeCommitted, TakeNotices and
 // run_folder never wait for it, every other method does first.

@@ -52,7 +52,9 @@ struct CheckpointStore::Rep {
   // Last, so that it ends first.
   BackgroundTask background;
 
-  FileSystem* files() const { return options.file_system; }
+  // The run folder, held: paths that begin with `run_folder`.
+  std::shared_ptr<FileSystem> within;
+  FileSystem* files() const { return within.get(); }
   std::string PathOf(absl::string_view name) const {
     return JoinPath(run_folder, name);
   }

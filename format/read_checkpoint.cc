@@ -62,14 +62,14 @@ absl::StatusOr<LoadedCheckpoint> ReadV1(const std::string& path,
   return checkpoint;
 }
 
-absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
-                                        ManifestFile file,
-                                        FileSystem* file_system, int threads) {
+absl::StatusOr<LoadedCheckpoint> ReadV2(const CheckpointFolder& folder,
+                                        ManifestFile file, int threads) {
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-      CheckpointReader::OpenShards(path, std::move(file), file_system);
+      CheckpointReader::OpenShards(folder, std::move(file));
   if (!reader.ok()) return reader.status();
   // Before any tensor is read.
-  absl::Status status = CheckFolderName(path, (*reader)->manifest().snapshot);
+  absl::Status status =
+      CheckFolderName(folder.path, (*reader)->manifest().snapshot);
   if (!status.ok()) return status;
   ReadV2Options options;
   options.threads = threads;
@@ -83,15 +83,18 @@ absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
 
 absl::StatusOr<LoadedCheckpoint> Read(const std::string& given_path, Form form,
                                       FileSystem* file_system, int threads) {
-  const std::string path = WithoutTrailingSlashes(given_path);
-  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(path, file_system);
+  absl::StatusOr<CheckpointFolder> folder =
+      OpenCheckpointFolder(given_path, file_system);
+  if (!folder.ok()) return folder.status();
+  const std::string& path = folder->path;
+  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(*folder);
   if (!file.ok()) return file.status();
   const uint32_t major = file->envelope.major;
   const std::string digest = file->envelope.manifest_digest;
   // Reading the manifest has refused every other major.
   absl::StatusOr<LoadedCheckpoint> checkpoint =
       major == kV1Major ? ReadV1(path, *std::move(file), form, threads)
-                        : ReadV2(path, *std::move(file), file_system, threads);
+                        : ReadV2(*folder, *std::move(file), threads);
   if (!checkpoint.ok()) return checkpoint.status();
   absl::Status status = CheckFolderName(path, checkpoint->snapshot);
   if (!status.ok()) return status;
@@ -127,8 +130,11 @@ absl::Status VerifyCheckpoint(const std::string& path, FileSystem* file_system,
 std::vector<absl::Status> FindDamage(const std::string& given_path,
                                      const FindDamageOptions& options,
                                      FileSystem* file_system) {
-  const std::string path = WithoutTrailingSlashes(given_path);
-  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(path, file_system);
+  absl::StatusOr<CheckpointFolder> folder =
+      OpenCheckpointFolder(given_path, file_system);
+  if (!folder.ok()) return {folder.status()};
+  const std::string& path = folder->path;
+  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(*folder);
   if (!file.ok()) return {file.status()};
   if (file->envelope.major == kV1Major) {
     // One digest covers everything.
@@ -138,7 +144,7 @@ std::vector<absl::Status> FindDamage(const std::string& given_path,
     return {status};
   }
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-      CheckpointReader::OpenShards(path, *std::move(file), file_system);
+      CheckpointReader::OpenShards(*folder, *std::move(file));
   if (!reader.ok()) return {reader.status()};
   absl::Status status = CheckFolderName(path, (*reader)->manifest().snapshot);
   if (!status.ok()) return {status};

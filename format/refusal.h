@@ -35,11 +35,12 @@ Refusal RefusalOf(const absl::Status& status);
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
 
 // The exit code of a program that ends because of `status`:
-//   OK                                  EXIT_DONE
-//   LOCKED, ABSENT                      EXIT_BAD_REQUEST (asked of the wrong
-//   folder) every other refusal                 EXIT_CHECKPOINT_REJECTED no
-//   refusal, INVALID_ARGUMENT        EXIT_BAD_REQUEST no refusal, UNIMPLEMENTED
-//   EXIT_UNSUPPORTED anything else                       EXIT_TRAINING_FAILED
+// - OK: EXIT_DONE
+// - LOCKED, ABSENT (asked of the wrong folder): EXIT_BAD_REQUEST
+// - every other refusal: EXIT_CHECKPOINT_REJECTED
+// - no refusal, INVALID_ARGUMENT: EXIT_BAD_REQUEST
+// - no refusal, UNIMPLEMENTED: EXIT_UNSUPPORTED
+// - anything else: EXIT_TRAINING_FAILED
 // A caller that was saving reports EXIT_SAVE_FAILED instead; only it knows.
 ExitCode ExitCodeFor(const absl::Status& status);
 

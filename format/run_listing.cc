@@ -185,25 +185,35 @@ ListedCheckpoint ListCheckpoint(const std::string& given_path,
     listed.status = MakeRefusal(Refusal::NOT_A_CHECKPOINT, "not a folder");
     return listed;
   }
-  absl::StatusOr<std::vector<FolderEntry>> files = file_system->List(path);
+  absl::StatusOr<std::shared_ptr<FileSystem>> within =
+      file_system->Within(path);
+  if (!within.ok()) {
+    listed.status = within.status();
+    return listed;
+  }
+  absl::StatusOr<std::vector<FolderEntry>> files = (*within)->List(path);
   if (!files.ok()) {
     listed.status = files.status();
     return listed;
   }
   for (const FolderEntry& file : *files) listed.bytes += file.size;
   listed.status =
-      ReadFields(JoinPath(path, kManifestName), file_system, &listed);
+      ReadFields(JoinPath(path, kManifestName), within->get(), &listed);
   return listed;
 }
 
 absl::StatusOr<RunListing> ListRun(const std::string& run_folder,
-                                   FileSystem* file_system) {
-  absl::StatusOr<FileInfo> info = file_system->Stat(run_folder);
+                                   FileSystem* outer) {
+  absl::StatusOr<FileInfo> info = outer->Stat(run_folder);
   if (!info.ok()) return info.status();
   if (info->kind != FileKind::kFolder) {
     return MakeRefusal(Refusal::NOT_A_CHECKPOINT,
                        absl::StrCat(run_folder, ": not a folder"));
   }
+  absl::StatusOr<std::shared_ptr<FileSystem>> within =
+      outer->Within(run_folder);
+  if (!within.ok()) return within.status();
+  FileSystem* const file_system = within->get();
   RunListing listing;
   absl::Status status = AddBranch(run_folder, "", file_system, &listing);
   if (status.ok()) status = AddAbandoned(run_folder, file_system, &listing);

@@ -10,6 +10,11 @@
 
 namespace reprise {
 
+absl::StatusOr<std::shared_ptr<FileSystem>> FileSystem::Within(
+    const std::string& folder) {
+  return std::shared_ptr<FileSystem>(std::shared_ptr<void>(), this);
+}
+
 absl::Status FileSystem::Link(const std::string& from, const std::string& to) {
   return IoError(EOPNOTSUPP, absl::StrCat("link ", from, " to"), to);
 }

@@ -13,6 +13,12 @@
 //   if (status.ok()) status = (*file)->SyncData();
 //   if (status.ok()) status = (*file)->Close();
 //
+// The same in one folder, however it may be renamed meanwhile (a test as well):
+//
+//   auto run = FileSystem::Real()->Within("run");
+//   if (!run.ok()) return run.status();
+//   auto file = (*run)->CreateExclusive("run/.tmp-1", 0444);
+//
 // Errors are refusals that remember errno (format/io/io_error.h): ABSENT for
 // what is not there, NOT_A_CHECKPOINT for symbolic links and for what is not a
 // regular file, IO for the rest. Interrupted calls (EINTR) are repeated inside.
@@ -91,6 +97,17 @@ class FileSystem {
   static FileSystem* Real();
 
   virtual ~FileSystem() = default;
+
+  // What lies beneath `folder`, and nothing else: it takes the same paths,
+  // those that begin with `folder`, and errors name them. The real one holds
+  // the folder by a descriptor: whatever is renamed, or put in its place, files
+  // and names go where it is now, and no symbolic link beneath it is followed
+  // (`folder` itself may be reached through one). Paths that lead elsewhere, by
+  // ".." too, are INVALID_VALUE. The default is this file system itself, so
+  // that a double sees every operation. Keep what is returned as long as it is
+  // used; files live on without it. Errors: ABSENT; IO.
+  virtual absl::StatusOr<std::shared_ptr<FileSystem>> Within(
+      const std::string& folder);
 
   // Opens a regular file for reading; symbolic links are not followed.
   virtual absl::StatusOr<std::unique_ptr<File>> OpenForReading(

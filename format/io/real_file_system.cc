@@ -1,158 +1,49 @@
-// FileSystem::Real(): the calls of Linux, each in one place.
+// FileSystem::Real(): the calls of Linux, each in one place. All of them take a
+// folder's descriptor and a name in it.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "format/io/file_system.h"
+#include "format/io/folder_descriptor.h"
 #include "format/io/io_error.h"
+#include "format/io/real_file.h"
 #include "format/refusal.h"
 
 namespace reprise {
 namespace {
 
-static_assert(sizeof(off_t) == 8, "offsets must reach beyond 2 GiB");
-
-// Linux transfers at most this much in one call anyway.
-constexpr size_t kLargestTransfer = size_t{1} << 30;
-constexpr uint64_t kLargestOffset = std::numeric_limits<int64_t>::max();
-
-template <typename Call>
-auto RepeatWhenInterrupted(Call call) -> decltype(call()) {
-  decltype(call()) result;
-  do {
-    result = call();
-  } while (result == -1 && errno == EINTR);
-  return result;
-}
-
-FileKind KindOfMode(mode_t mode) {
-  if (S_ISREG(mode)) return FileKind::kRegular;
-  if (S_ISDIR(mode)) return FileKind::kFolder;
-  if (S_ISLNK(mode)) return FileKind::kSymbolicLink;
-  return FileKind::kOther;
-}
-
-FileInfo InfoOf(const struct stat& status) {
-  FileInfo info;
-  info.kind = KindOfMode(status.st_mode);
-  info.size = static_cast<uint64_t>(status.st_size);
-  info.mode = status.st_mode & 07777;
-  info.device = status.st_dev;
-  info.inode = status.st_ino;
-  return info;
-}
-
-class RealFile : public File {
- public:
-  RealFile(int descriptor, std::string path)
-      : descriptor_(descriptor), path_(std::move(path)) {}
-  ~RealFile() override {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  RealFile(const RealFile&) = delete;
-  RealFile& operator=(const RealFile&) = delete;
-
-  absl::StatusOr<size_t> ReadAt(uint64_t offset, void* buffer,
-                                size_t size) override {
-    if (offset > kLargestOffset) return IoError(EOVERFLOW, "read", path_);
-    const ssize_t got = RepeatWhenInterrupted([&] {
-      return pread(descriptor_, buffer, std::min(size, kLargestTransfer),
-                   static_cast<off_t>(offset));
-    });
-    if (got < 0) return IoError(errno, "read", path_);
-    return static_cast<size_t>(got);
-  }
-
-  absl::StatusOr<size_t> WriteAt(uint64_t offset, const void* data,
-                                 size_t size) override {
-    if (offset > kLargestOffset) return IoError(EFBIG, "write", path_);
-    const ssize_t written = RepeatWhenInterrupted([&] {
-      return pwrite(descriptor_, data, std::min(size, kLargestTransfer),
-                    static_cast<off_t>(offset));
-    });
-    if (written < 0) return IoError(errno, "write", path_);
-    return static_cast<size_t>(written);
-  }
-
-  void StartWriting(uint64_t offset, uint64_t size) override {
-    // Where it is not supported nothing is lost.
-    (void)sync_file_range(descriptor_, static_cast<off_t>(offset),
-                          static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
-  }
-
-  absl::StatusOr<std::shared_ptr<const void>> Map(uint64_t size) override {
-    if (size == 0 || size > kLargestOffset) {
-      return IoError(EINVAL, "map", path_);
-    }
-    void* const memory =
-        mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);
-    if (memory == MAP_FAILED) return IoError(errno, "map", path_);
-    return std::shared_ptr<const void>(memory, [size](const void* mapped) {
-      munmap(const_cast<void*>(mapped), size);
-    });
-  }
-
-  absl::Status Truncate(uint64_t size) override {
-    if (size > kLargestOffset) return IoError(EFBIG, "truncate", path_);
-    if (RepeatWhenInterrupted([&] {
-          return ftruncate(descriptor_, static_cast<off_t>(size));
-        }) != 0) {
-      return IoError(errno, "truncate", path_);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status SyncData() override {
-    if (RepeatWhenInterrupted([&] { return fdatasync(descriptor_); }) != 0) {
-      return IoError(errno, "fdatasync", path_);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<FileInfo> Stat() override {
-    struct stat status;
-    if (fstat(descriptor_, &status) != 0) return IoError(errno, "stat", path_);
-    return InfoOf(status);
-  }
-
-  absl::StatusOr<bool> TryLock() override {
-    if (RepeatWhenInterrupted(
-            [&] { return flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0) {
-      if (errno == EWOULDBLOCK) return false;
-      return IoError(errno, "lock", path_);
-    }
-    return true;
-  }
-
-  absl::Status Close() override {
-    const int descriptor = std::exchange(descriptor_, -1);
-    // Linux frees the descriptor whatever close() returns; an interrupted one
-    // must not be repeated.
-    if (close(descriptor) != 0 && errno != EINTR) {
-      return IoError(errno, "close", path_);
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  int descriptor_;
-  const std::string path_;
+// Where a path leads.
+struct Place {
+  int folder = AT_FDCWD;
+  std::string name;
+  Descriptor opened;  // keeps `folder` open where it was opened for this
 };
 
+absl::Status DoneOrError(int result, absl::string_view operation,
+                         absl::string_view path) {
+  return result == 0 ? absl::OkStatus() : IoError(errno, operation, path);
+}
+
+// The whole tree of the system.
 class RealFileSystem : public FileSystem {
  public:
+  RealFileSystem() = default;
+
+  absl::StatusOr<std::shared_ptr<FileSystem>> Within(
+      const std::string& folder) override;
+
   absl::StatusOr<std::unique_ptr<File>> OpenForReading(
       const std::string& path) override {
     return Open(path, O_RDONLY, 0, "open");
@@ -169,28 +60,30 @@ class RealFileSystem : public FileSystem {
   }
 
   absl::Status CreateFolder(const std::string& path) override {
-    if (mkdir(path.c_str(), 0777) != 0) {
-      return IoError(errno, "create folder", path);
-    }
-    return absl::OkStatus();
+    absl::StatusOr<Place> place = Find(path);
+    if (!place.ok()) return place.status();
+    return DoneOrError(mkdirat(place->folder, place->name.c_str(), 0777),
+                       "create folder", path);
   }
 
   absl::Status SyncFolder(const std::string& path) override {
-    const int descriptor = RepeatWhenInterrupted(
-        [&] { return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-    if (descriptor < 0) return IoError(errno, "open folder", path);
-    absl::Status status;
-    if (RepeatWhenInterrupted([&] { return fsync(descriptor); }) != 0) {
-      status = IoError(errno, "fsync folder", path);
-    }
-    close(descriptor);
-    return status;
+    absl::StatusOr<Descriptor> folder =
+        OpenFolder(path, O_RDONLY, "open folder");
+    if (!folder.ok()) return folder.status();
+    int result;
+    do {
+      result = fsync(folder->get());
+    } while (result != 0 && errno == EINTR);
+    return DoneOrError(result, "fsync folder", path);
   }
 
   absl::StatusOr<std::vector<FolderEntry>> List(
       const std::string& path) override {
-    DIR* folder = opendir(path.c_str());
+    absl::StatusOr<Descriptor> opened = OpenFolder(path, O_RDONLY, "list");
+    if (!opened.ok()) return opened.status();
+    DIR* folder = fdopendir(opened->get());
     if (folder == nullptr) return IoError(errno, "list", path);
+    opened->Release();
     std::vector<FolderEntry> entries;
     absl::Status status;
     while (status.ok()) {
@@ -226,72 +119,158 @@ class RealFileSystem : public FileSystem {
 
   absl::Status RenameNoReplace(const std::string& from,
                                const std::string& to) override {
-    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
-                  RENAME_NOREPLACE) != 0) {
-      return IoError(errno, absl::StrCat("rename ", from, " to"), to);
-    }
-    return absl::OkStatus();
+    return Move(from, to, RENAME_NOREPLACE);
   }
 
   absl::Status Rename(const std::string& from, const std::string& to) override {
-    if (rename(from.c_str(), to.c_str()) != 0) {
-      return IoError(errno, absl::StrCat("rename ", from, " to"), to);
-    }
-    return absl::OkStatus();
+    return Move(from, to, 0);
   }
 
   absl::Status Link(const std::string& from, const std::string& to) override {
+    absl::StatusOr<Place> source = Find(from);
+    if (!source.ok()) return source.status();
+    absl::StatusOr<Place> target = Find(to);
+    if (!target.ok()) return target.status();
     // Symbolic links are not followed.
-    if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) != 0) {
-      return IoError(errno, absl::StrCat("link ", from, " to"), to);
-    }
-    return absl::OkStatus();
+    return DoneOrError(linkat(source->folder, source->name.c_str(),
+                              target->folder, target->name.c_str(), 0),
+                       absl::StrCat("link ", from, " to"), to);
   }
 
   absl::Status Unlink(const std::string& path) override {
-    if (unlink(path.c_str()) != 0) return IoError(errno, "remove", path);
-    return absl::OkStatus();
+    return Remove(path, 0, "remove");
   }
 
   absl::Status RemoveFolder(const std::string& path) override {
-    if (rmdir(path.c_str()) != 0) return IoError(errno, "remove folder", path);
-    return absl::OkStatus();
+    return Remove(path, AT_REMOVEDIR, "remove folder");
   }
 
   absl::StatusOr<FileInfo> Stat(const std::string& path) override {
-    struct stat status;
-    if (stat(path.c_str(), &status) != 0) return IoError(errno, "stat", path);
-    return InfoOf(status);
+    absl::StatusOr<FileInfo> info =
+        StatWith(links_ == Links::kFollow ? 0 : AT_SYMLINK_NOFOLLOW, path);
+    if (!info.ok() || info->kind != FileKind::kSymbolicLink) return info;
+    return IoError(ELOOP, "stat", path);
   }
 
   absl::StatusOr<FileInfo> LinkStat(const std::string& path) override {
-    struct stat status;
-    if (lstat(path.c_str(), &status) != 0) return IoError(errno, "stat", path);
-    return InfoOf(status);
+    return StatWith(AT_SYMLINK_NOFOLLOW, path);
+  }
+
+ protected:
+  explicit RealFileSystem(Links links) : links_(links) {}
+
+  virtual absl::StatusOr<Place> Find(const std::string& path) {
+    Place place;
+    place.name = path;
+    return place;
+  }
+
+  absl::StatusOr<Descriptor> OpenFolder(const std::string& path, int flags,
+                                        absl::string_view operation) {
+    absl::StatusOr<Place> place = Find(path);
+    if (!place.ok()) return place.status();
+    return OpenFolderAt(place->folder, place->name, flags, links_, operation,
+                        path);
   }
 
  private:
-  static absl::StatusOr<std::unique_ptr<File>> Open(
-      const std::string& path, int flags, mode_t mode,
-      absl::string_view operation) {
-    // O_NONBLOCK keeps a pipe of that name from stopping the process; regular
-    // files do not mind it.
-    const int descriptor = RepeatWhenInterrupted([&] {
-      return open(path.c_str(),
-                  flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode);
-    });
-    if (descriptor < 0) return IoError(errno, operation, path);
-    auto file = std::make_unique<RealFile>(descriptor, path);
-    absl::StatusOr<FileInfo> info = file->Stat();
-    if (!info.ok()) return info.status();
-    if (info->kind != FileKind::kRegular) {
-      return MakeRefusal(
-          Refusal::NOT_A_CHECKPOINT,
-          absl::StrCat(operation, " ", path, ": not a regular file"));
-    }
-    return std::unique_ptr<File>(std::move(file));
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& path, int flags,
+                                             mode_t mode,
+                                             absl::string_view operation) {
+    absl::StatusOr<Place> place = Find(path);
+    if (!place.ok()) return place.status();
+    return OpenRegularFile(place->folder, place->name, flags, mode, operation,
+                           path);
   }
+
+  absl::Status Move(const std::string& from, const std::string& to,
+                    unsigned flags) {
+    absl::StatusOr<Place> source = Find(from);
+    if (!source.ok()) return source.status();
+    absl::StatusOr<Place> target = Find(to);
+    if (!target.ok()) return target.status();
+    // Without flags, as old kernels and some file systems know nothing else.
+    const int result =
+        flags == 0 ? renameat(source->folder, source->name.c_str(),
+                              target->folder, target->name.c_str())
+                   : renameat2(source->folder, source->name.c_str(),
+                               target->folder, target->name.c_str(), flags);
+    return DoneOrError(result, absl::StrCat("rename ", from, " to"), to);
+  }
+
+  absl::Status Remove(const std::string& path, int flags,
+                      absl::string_view operation) {
+    absl::StatusOr<Place> place = Find(path);
+    if (!place.ok()) return place.status();
+    return DoneOrError(unlinkat(place->folder, place->name.c_str(), flags),
+                       operation, path);
+  }
+
+  absl::StatusOr<FileInfo> StatWith(int flags, const std::string& path) {
+    absl::StatusOr<Place> place = Find(path);
+    if (!place.ok()) return place.status();
+    struct stat status;
+    if (fstatat(place->folder, place->name.c_str(), &status, flags) != 0) {
+      return IoError(errno, "stat", path);
+    }
+    return InfoOf(status);
+  }
+
+  // What List, SyncFolder, Stat and Within do with a link at the end of a path.
+  const Links links_ = Links::kFollow;
 };
+
+// What lies beneath one folder, whatever its name leads to meanwhile.
+class FolderFileSystem : public RealFileSystem {
+ public:
+  // `path` is what callers call the folder.
+  FolderFileSystem(Descriptor folder, std::string path)
+      : RealFileSystem(Links::kRefuse),
+        folder_(std::move(folder)),
+        path_(std::move(path)) {}
+
+ protected:
+  absl::StatusOr<Place> Find(const std::string& path) override {
+    absl::string_view rest = path;
+    const bool beneath =
+        absl::ConsumePrefix(&rest, path_) &&
+        (path_.empty() ? !absl::StartsWith(rest, "/")
+                       : rest.empty() || path_ == "/" || rest[0] == '/');
+    std::vector<absl::string_view> names = absl::StrSplit(
+        rest, '/',
+        [](absl::string_view name) { return !name.empty() && name != "."; });
+    if (!beneath || std::count(names.begin(), names.end(), "..") > 0) {
+      return MakeRefusal(Refusal::INVALID_VALUE,
+                         absl::StrCat(path, ": does not lie beneath ", path_));
+    }
+    Place place;
+    place.folder = folder_.get();
+    place.name = ".";  // the folder itself
+    if (names.empty()) return place;
+    place.name = std::string(names.back());
+    names.pop_back();
+    if (names.empty()) return place;
+    absl::StatusOr<Descriptor> parent =
+        OpenFolderBeneath(folder_.get(), path_, absl::StrJoin(names, "/"));
+    if (!parent.ok()) return parent.status();
+    place.opened = *std::move(parent);
+    place.folder = place.opened.get();
+    return place;
+  }
+
+ private:
+  const Descriptor folder_;
+  const std::string path_;
+};
+
+absl::StatusOr<std::shared_ptr<FileSystem>> RealFileSystem::Within(
+    const std::string& folder) {
+  const std::string path = WithoutTrailingSlashes(folder);
+  absl::StatusOr<Descriptor> opened = OpenFolder(path, O_PATH, "open folder");
+  if (!opened.ok()) return opened.status();
+  return std::shared_ptr<FileSystem>(
+      std::make_shared<FolderFileSystem>(*std::move(opened), path));
+}
 
 }  // namespace
 

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<MigrationStep>> StepsFrom(
 }
 
 // The source before any step. Of version 2 its shards are looked at too.
-absl::StatusOr<MigratingCheckpoint> Load(const std::string& path,
+absl::StatusOr<MigratingCheckpoint> Load(const CheckpointFolder& folder,
                                          ManifestFile file,
                                          const MigrateOptions& options) {
   MigratingCheckpoint checkpoint;
@@ -69,7 +69,7 @@ absl::StatusOr<MigratingCheckpoint> Load(const std::string& path,
   checkpoint.manifest = file.manifest;
   if (checkpoint.major == kV1Major) return checkpoint;
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-      CheckpointReader::OpenShards(path, std::move(file), options.file_system);
+      CheckpointReader::OpenShards(folder, std::move(file));
   if (!reader.ok()) return reader.status();
   absl::Status status = options.verify || options.copy
                             ? (*reader)->Verify(options.threads)
@@ -202,9 +202,11 @@ absl::Status ReadBack(const PlannedMigration& plan, const std::string& folder,
   as_v2.manifest = plan.result.v2->message.SerializeAsString();
   as_v2.envelope.major = kV2Major;
   as_v2.envelope.minor = plan.result.v2_minor;
+  absl::StatusOr<CheckpointFolder> written =
+      OpenCheckpointFolder(folder, options.file_system);
+  if (!written.ok()) return written.status();
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-      CheckpointReader::OpenShards(folder, std::move(as_v2),
-                                   options.file_system);
+      CheckpointReader::OpenShards(*written, std::move(as_v2));
   status = reader.ok() ? (*reader)->Verify(options.threads) : reader.status();
   return Annotate(status, "reading back what was written");
 }
@@ -213,9 +215,11 @@ absl::Status ReadBack(const PlannedMigration& plan, const std::string& folder,
 
 absl::StatusOr<PlannedMigration> PlanMigration(const std::string& given_path,
                                                const MigrateOptions& options) {
-  const std::string path = WithoutTrailingSlashes(given_path);
-  absl::StatusOr<ManifestFile> file =
-      ReadManifestOfFolder(path, options.file_system);
+  absl::StatusOr<CheckpointFolder> folder =
+      OpenCheckpointFolder(given_path, options.file_system);
+  if (!folder.ok()) return folder.status();
+  const std::string& path = folder->path;
+  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(*folder);
   if (!file.ok()) return file.status();
   absl::StatusOr<std::vector<MigrationStep>> steps =
       StepsFrom(file->envelope.major, options);
@@ -225,7 +229,7 @@ absl::StatusOr<PlannedMigration> PlanMigration(const std::string& given_path,
   plan.from_major = file->envelope.major;
   plan.source_manifest_digest = file->envelope.manifest_digest;
   absl::StatusOr<MigratingCheckpoint> source =
-      Load(path, *std::move(file), options);
+      Load(*folder, *std::move(file), options);
   if (!source.ok()) return source.status();
   plan.result = *source;
   for (const MigrationStep& step : *steps) {

@@ -86,22 +86,18 @@ struct CheckpointReader::Job {
 };
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
-    const std::string& given_path, FileSystem* file_system) {
-  const std::string path = WithoutTrailingSlashes(given_path);
-  absl::StatusOr<FileInfo> info = file_system->LinkStat(path);
-  if (!info.ok()) return info.status();
-  if (info->kind != FileKind::kFolder) {
-    return MakeRefusal(Refusal::NOT_A_CHECKPOINT,
-                       absl::StrCat(path, ": not a folder"));
-  }
-  absl::StatusOr<ManifestFile> file =
-      ReadManifestFile(file_system, JoinPath(path, kManifestName));
+    const std::string& path, FileSystem* file_system) {
+  absl::StatusOr<CheckpointFolder> folder =
+      OpenCheckpointFolder(path, file_system);
+  if (!folder.ok()) return folder.status();
+  absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(*folder);
   if (!file.ok()) return file.status();
-  return OpenShards(path, *std::move(file), file_system);
+  return OpenShards(*folder, *std::move(file));
 }
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::OpenShards(
-    const std::string& path, ManifestFile manifest, FileSystem* file_system) {
+    const CheckpointFolder& folder, ManifestFile manifest) {
+  const std::string& path = folder.path;
   if (manifest.envelope.major != kV2Major) {
     return MakeRefusal(Refusal::CORRUPT,
                        absl::StrCat(path, ": of format version ",
@@ -114,22 +110,17 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::OpenShards(
   }
   std::unique_ptr<CheckpointReader> reader(new CheckpointReader);
   reader->path_ = path;
-  reader->file_system_ = file_system;
+  reader->files_ = folder.files;
   reader->manifest_digest_ = manifest.envelope.manifest_digest;
   reader->manifest_ = *std::move(decoded);
   for (const ShardInfo& shard : reader->manifest_.shards) {
     const std::string name = JoinPath(path, ShardName(shard));
     absl::StatusOr<std::unique_ptr<File>> file =
-        file_system->OpenForReading(name);
+        folder.files->OpenForReading(name);
     if (!file.ok()) {
       if (ErrnoOf(file.status()) != ENOENT) return file.status();
-      // Pruned meanwhile, or never whole?
-      absl::StatusOr<FileInfo> folder = file_system->LinkStat(path);
-      if (!folder.ok()) return folder.status();
-      return MakeRefusal(Refusal::CORRUPT,
-                         absl::StrCat(name,
-                                      ": not there, but the manifest "
-                                      "names it; an incomplete copy"));
+      return MissingFile(folder, ShardName(shard),
+                         "but the manifest names it: an incomplete copy");
     }
     absl::StatusOr<FileInfo> info = (*file)->Stat();
     if (!info.ok()) return info.status();
@@ -308,7 +299,7 @@ absl::Status CheckpointReader::LocateDamage(size_t index,
   const std::string file = JoinPath(path_, ShardName(info));
   std::string where = absl::StrCat(file, ": ", entry.Describe(), ": ");
   absl::StatusOr<std::string> digests =
-      ReadSmallFile(file_system_, JoinPath(path_, DigestFileName(info)),
+      ReadSmallFile(files_.get(), JoinPath(path_, DigestFileName(info)),
                     DigestFileSize(manifest_.tensors, shard));
   absl::StatusOr<std::vector<Chunks>> expected =
       digests.ok() ? DecodeDigestFile(*digests, manifest_.tensors, shard)
@@ -476,7 +467,7 @@ void CheckpointReader::CheckOtherFiles(
     const std::string path =
         JoinPath(path_, DigestFileName(manifest_.shards[s]));
     absl::StatusOr<std::string> file =
-        ReadSmallFile(file_system_, path,
+        ReadSmallFile(files_.get(), path,
                       DigestFileSize(manifest_.tensors, s) + kDigestChunkBytes);
     if (!file.ok()) {
       damage->push_back(file.status());
@@ -499,7 +490,7 @@ void CheckpointReader::CheckOtherFiles(
       }
     }
   }
-  absl::StatusOr<std::vector<FolderEntry>> entries = file_system_->List(path_);
+  absl::StatusOr<std::vector<FolderEntry>> entries = files_->List(path_);
   if (!entries.ok()) {
     damage->push_back(entries.status());
     return;

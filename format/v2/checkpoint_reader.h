@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "format/checkpoint_folder.h"
 #include "format/io/file_system.h"
 #include "format/manifest_file.h"
 #include "format/snapshot.h"
@@ -48,7 +49,7 @@ class CheckpointReader {
 
   // The same for a manifest that was read already.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenShards(
-      const std::string& path, ManifestFile manifest, FileSystem* file_system);
+      const CheckpointFolder& folder, ManifestFile manifest);
 
   const ManifestV2& manifest() const { return manifest_; }
   const std::string& manifest_digest() const { return manifest_digest_; }
@@ -102,7 +103,7 @@ class CheckpointReader {
   void CheckOtherFiles(std::vector<absl::Status>* damage) const;
 
   std::string path_;
-  FileSystem* file_system_ = nullptr;
+  std::shared_ptr<FileSystem> files_;  // of this folder
   std::string manifest_digest_;
   ManifestV2 manifest_;
   std::vector<std::unique_ptr<File>> shards_;
