@@ -5,6 +5,8 @@
 // also adds a record to the history, which later attempts and migrations carry
 // on (spec/SPEC.md, MAN-8).
 //
+// Example (a test as well):
+//
 //   history.push_back(
 //       AcceptedMissingRecord(items, /*step=*/7, parent_manifest_digest));
 //   for (const AcceptedMissing& once : AcceptedMissingIn(history)) {

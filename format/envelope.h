@@ -7,8 +7,8 @@
 //       12     4  format major
 //       16     4  format minor
 //       20     8  manifest length: bytes that follow the envelope
-//       28    16  manifest digest: XXH3-128, in xxHash's canonical (big-endian)
-//       form 44     4  CRC-32 (zlib's) of the 44 bytes before it
+//       28    16  manifest digest: XXH3-128, xxHash's canonical (big-endian)
+//       44     4  CRC-32 (zlib's) of the 44 bytes before it
 //
 // Checks come in one order, so that each kind of damage has its own name and a
 // newer file is never called corrupt: magic, envelope length, CRC, version,

@@ -1,6 +1,7 @@
 // The examples that open the public headers, compiled and run.
 #include <unistd.h>
 
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -8,6 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "format/accepted_missing.h"
 #include "format/checkpoint_store.h"
 #include "format/diff.h"
 #include "format/digest/chunk_digest.h"
@@ -21,15 +25,21 @@
 #include "format/read_checkpoint.h"
 #include "format/refusal.h"
 #include "format/retention.h"
+#include "format/run_entries.h"
+#include "format/run_id.h"
+#include "format/run_layout.h"
 #include "format/run_listing.h"
 #include "format/snapshot.h"
 #include "format/tensor.h"
 #include "format/testing/checkpoint_builder.h"
 #include "format/testing/full_snapshot.h"
 #include "format/v1/codec.h"
+#include "format/v1/items.h"
 #include "format/v2/checkpoint_reader.h"
+#include "format/v2/save.h"
 #include "format/v2/share_files.h"
 #include "format/v2/shared_save.h"
+#include "format/version.h"
 #include "format/vocabulary.h"
 #include "gtest/gtest.h"
 
@@ -322,6 +332,93 @@ TEST(Examples, SharedSave) {
   ASSERT_TRUE(report.ok()) << report.status();
   auto digest = (*store)->CommitShared(snapshot, {*report});
   EXPECT_TRUE(digest.ok()) << digest.status();
+}
+
+absl::Status WriteFolder(const reprise::Snapshot& snapshot,
+                         const std::string& folder) {
+  reprise::SaveV2Options options;
+  auto plan = reprise::PlanV2(snapshot, options);
+  if (!plan.ok()) return plan.status();  // nothing is written yet
+  auto written = reprise::WriteV2(reprise::FileSystem::Real(), folder,
+                                  *std::move(plan), options);
+  return written.status();
+}
+
+TEST(Examples, SaveV2) {
+  const std::string folder = reprise::FreshTestFolder();
+  absl::Status status = WriteFolder(reprise::FullSnapshot(60), folder);
+  EXPECT_TRUE(status.ok()) << status;
+  status = ReadOne(folder);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+std::string VersionTrouble(const reprise::Envelope& envelope) {
+  if (envelope.major > reprise::kNewestMajor) return "too new";
+  if (envelope.manifest_length > reprise::MaxManifestBytes(envelope.major)) {
+    return "too long";
+  }
+  return "";
+}
+
+TEST(Examples, Version) {
+  reprise::Envelope envelope;
+  envelope.major = 2;
+  envelope.manifest_length = uint64_t{1} << 28;
+  EXPECT_EQ(VersionTrouble(envelope), "");
+  ++envelope.manifest_length;
+  EXPECT_EQ(VersionTrouble(envelope), "too long");
+  envelope.major = 3;
+  EXPECT_EQ(VersionTrouble(envelope), "too new");
+}
+
+TEST(Examples, NonFinite) {
+  reprise::Snapshot snapshot = reprise::FullSnapshot(60);
+  snapshot.user_tensors = {reprise::FloatTensor("bad", {1}, {std::nanf("")})};
+  int lines = 0;
+  for (const std::string& name : reprise::NonFiniteTensors(snapshot)) {
+    std::cerr << "not finite: " << name << "\n";
+    ++lines;
+  }
+  EXPECT_EQ(lines, 1);
+}
+
+TEST(Examples, AcceptedMissing) {
+  std::vector<reprise::MigrationRecord> history;
+  const std::string parent_manifest_digest(16, 'd');
+  history.push_back(reprise::AcceptedMissingRecord(
+      {reprise::Item::WITNESS}, /*step=*/7, parent_manifest_digest));
+  std::string said;
+  for (const reprise::AcceptedMissing& once :
+       reprise::AcceptedMissingIn(history)) {
+    said += absl::StrCat("at step ", once.step, ": ",
+                         absl::StrJoin(once.items, " "));
+  }
+  EXPECT_EQ(said, "at step 7: witness");
+}
+
+TEST(Examples, RunLayoutAndEntries) {
+  EXPECT_EQ(reprise::CheckpointName(60), "step-000000000060");
+  EXPECT_EQ(reprise::ParseCheckpointName("step-000000000060")->step, 60u);
+  const std::string run = reprise::FreshTestFolder();
+  ASSERT_TRUE(TrainOnce(run, reprise::SmallSnapshot(60)).ok());
+  auto entries = reprise::ListRunEntries(run);
+  ASSERT_TRUE(entries.ok() && !entries->empty());
+  EXPECT_EQ(entries->front().name, "step-000000000060");
+}
+
+TEST(Examples, RunId) {
+  reprise::Snapshot snapshot;
+  snapshot.run_id = reprise::DrawRunId();  // once, when the run begins
+  EXPECT_NE(snapshot.run_id, reprise::DrawRunId());
+}
+
+TEST(Examples, ItemsOfV1) {
+  int lines = 0;
+  for (reprise::Item item : reprise::ItemsOfV1()) {
+    std::cout << reprise::TextOf(item) << "\n";
+    ++lines;
+  }
+  EXPECT_EQ(lines, 30);
 }
 
 TEST(Examples, CheckpointBuilder) {

@@ -1,5 +1,7 @@
 // Finds NaN and infinity in tensors.
 //
+// Example (a test as well):
+//
 //   for (const std::string& name : reprise::NonFiniteTensors(snapshot)) {
 //     std::cerr << "not finite: " << name << "\n";
 //   }

@@ -1,5 +1,7 @@
 // The checkpoint-named entries of a run folder. Thread-safe.
 //
+// Example (a test as well):
+//
 //   auto entries = reprise::ListRunEntries("run");
 //   if (entries.ok() && !entries->empty()) Use(entries->front().name);
 #ifndef REPRISE_FORMAT_RUN_ENTRIES_H_

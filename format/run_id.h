@@ -1,4 +1,8 @@
 // Identity of a run (Snapshot::run_id). Thread-safe.
+//
+// Example (a test as well):
+//
+//   snapshot.run_id = reprise::DrawRunId();  // once, when the run begins
 #ifndef REPRISE_FORMAT_RUN_ID_H_
 #define REPRISE_FORMAT_RUN_ID_H_
 

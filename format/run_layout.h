@@ -1,5 +1,7 @@
 // Names inside a run folder (spec/SPEC.md, layout). Thread-safe.
 //
+// Example (a test as well):
+//
 //   reprise::CheckpointName(60);                          // step-000000000060
 //   reprise::ParseCheckpointName("step-000000000060")->step;  // 60
 #ifndef REPRISE_FORMAT_RUN_LAYOUT_H_

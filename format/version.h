@@ -6,6 +6,14 @@
 //
 // A reader takes every minor of a major that it knows; a newer major is
 // TOO_NEW.
+//
+// Example (a test as well):
+//
+//   if (envelope.major > reprise::kNewestMajor) return TooNew(envelope);
+//   if (envelope.manifest_length >
+//       reprise::MaxManifestBytes(envelope.major)) {
+//     return TooLong(envelope);
+//   }
 #ifndef REPRISE_FORMAT_VERSION_H_
 #define REPRISE_FORMAT_VERSION_H_
 

@@ -1,4 +1,10 @@
 // The items of the inventory that format version 1 records. Thread-safe.
+//
+// Example (a test as well):
+//
+//   for (reprise::Item item : reprise::ItemsOfV1()) {
+//     std::cout << reprise::TextOf(item) << "\n";
+//   }
 #ifndef REPRISE_FORMAT_V1_ITEMS_H_
 #define REPRISE_FORMAT_V1_ITEMS_H_
 

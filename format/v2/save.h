@@ -5,6 +5,14 @@
 //   manifest.ckpt                  last: without it the folder is nothing
 //
 // CheckpointStore::Save calls this between making `.tmp-*` and renaming it.
+//
+// Example (a test as well):
+//
+//   reprise::SaveV2Options options;
+//   auto plan = reprise::PlanV2(snapshot, options);
+//   if (!plan.ok()) return plan.status();  // nothing is written yet
+//   auto written = reprise::WriteV2(reprise::FileSystem::Real(), folder,
+//                                   *std::move(plan), options);
 #ifndef REPRISE_FORMAT_V2_SAVE_H_
 #define REPRISE_FORMAT_V2_SAVE_H_
 

@@ -6,6 +6,17 @@
 //   (reports travel to the coordinator in any way: they are bytes)
 //   coordinator   store->CommitShared(snapshot, reports)
 //
+// Example (a test as well), of one process that is both:
+//
+//   auto folder = store->BeginShared(snapshot.step, 0);
+//   if (!folder.ok()) return folder.status();
+//   reprise::LocalSlice slice{reprise::Item::MODEL_PARAMS, "w", "", {}, {},
+//                             weights};
+//   auto report = reprise::WriteSlices(reprise::FileSystem::Real(), *folder,
+//                                      /*writer=*/0, {slice}, {});
+//   if (!report.ok()) return report.status();
+//   auto digest = store->CommitShared(snapshot, {*report});
+//
 // A process that dies before it reports leaves nothing behind but `.tmp-*`. The
 // coordinator reads no tensor again, except those whose slices are not runs of
 // bytes (cut along an inner dimension): their digest needs them whole.
