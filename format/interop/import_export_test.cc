@@ -1,5 +1,6 @@
 // From Python's files to checkpoints and back.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 
@@ -272,6 +273,45 @@ TEST(Export, KeepsTiesAsOneStorage) {
   const PyValue* model = again->document.root->Get("model");
   EXPECT_EQ(TensorOf(*model->Get("wte.weight"))->data(),
             TensorOf(*model->Get("head.weight"))->data());
+}
+
+TEST(Export, C23_MastersGoThereAndBackByTheirNames) {
+  const auto half = [](const std::string& name) {
+    static constexpr uint16_t kValues[] = {0x3f80, 0x4000};
+    return Tensor::View(name, DType::kBF16, {2}, kValues);
+  };
+  Snapshot snapshot = FullSnapshot(60);
+  snapshot.masters.clear();
+  PyDocument document = ExportTorch(snapshot);
+  EXPECT_EQ(document.root->Get("master"), nullptr);
+  snapshot.parameters = {half("a"), half("b")};
+  for (const char* name : {"a", "b"}) {
+    static constexpr float kValues[] = {1 + 0x1p-8f, 2};
+    snapshot.masters.push_back(Tensor::View(name, DType::kF32, {2}, kValues));
+  }
+  snapshot.buffers.clear();
+  snapshot.ema_weights.clear();
+  snapshot.optimizer.reset();
+  snapshot.schedule.reset();
+  document = ExportTorch(snapshot);
+  const auto file = ReadTorchFile(
+      FileSystem::Real(), WriteTempTorchFile("masters.pt", *document.root));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto imported = ImportTorch(*file, {});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const Snapshot& back = imported->snapshot;
+  EXPECT_EQ(PresenceOf(back, Item::MASTER), Presence::PRESENCE_SAVED);
+  ASSERT_EQ(back.masters.size(), 2);
+  EXPECT_EQ(back.masters[1].name(), "b");
+  EXPECT_EQ(std::memcmp(back.masters[1].data(), snapshot.masters[1].data(), 8),
+            0);
+  // Told that there are none, none are made up.
+  ImportOptions options;
+  options.master_key = "";
+  const auto without = ImportTorch(*file, options);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(PresenceOf(without->snapshot, Item::MASTER),
+            Presence::PRESENCE_OMITTED);
 }
 
 TEST(Export, HoldsEmaAndCountersWhereThereAreAny) {
