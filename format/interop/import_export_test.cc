@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -276,18 +277,20 @@ TEST(Export, KeepsTiesAsOneStorage) {
 }
 
 TEST(Export, C23_MastersGoThereAndBackByTheirNames) {
-  const auto half = [](const std::string& name) {
-    static constexpr uint16_t kValues[] = {0x3f80, 0x4000};
-    return Tensor::View(name, DType::kBF16, {2}, kValues);
-  };
+  // Apart: two names of one storage would be tied.
+  static constexpr uint16_t kHalves[2][2] = {{0x3f80, 0x4000}, {0x4000, 0}};
+  static constexpr float kMasters[2][2] = {{1 + 0x1p-8f, 2}, {2, 0x1p-130f}};
   Snapshot snapshot = FullSnapshot(60);
   snapshot.masters.clear();
   PyDocument document = ExportTorch(snapshot);
   EXPECT_EQ(document.root->Get("master"), nullptr);
-  snapshot.parameters = {half("a"), half("b")};
-  for (const char* name : {"a", "b"}) {
-    static constexpr float kValues[] = {1 + 0x1p-8f, 2};
-    snapshot.masters.push_back(Tensor::View(name, DType::kF32, {2}, kValues));
+  snapshot.parameters.clear();
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = i == 0 ? "a" : "b";
+    snapshot.parameters.push_back(
+        Tensor::View(name, DType::kBF16, {2}, kHalves[i]));
+    snapshot.masters.push_back(
+        Tensor::View(name, DType::kF32, {2}, kMasters[i]));
   }
   snapshot.buffers.clear();
   snapshot.ema_weights.clear();
@@ -303,8 +306,7 @@ TEST(Export, C23_MastersGoThereAndBackByTheirNames) {
   EXPECT_EQ(PresenceOf(back, Item::MASTER), Presence::PRESENCE_SAVED);
   ASSERT_EQ(back.masters.size(), 2);
   EXPECT_EQ(back.masters[1].name(), "b");
-  EXPECT_EQ(std::memcmp(back.masters[1].data(), snapshot.masters[1].data(), 8),
-            0);
+  EXPECT_EQ(std::memcmp(back.masters[1].data(), kMasters[1], 8), 0);
   // Told that there are none, none are made up.
   ImportOptions options;
   options.master_key = "";
@@ -312,6 +314,34 @@ TEST(Export, C23_MastersGoThereAndBackByTheirNames) {
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_EQ(PresenceOf(without->snapshot, Item::MASTER),
             Presence::PRESENCE_OMITTED);
+}
+
+TEST(Import, AWordUnderTheUsualKeyOfMastersIsKeptAsTheUsersOwn) {
+  static constexpr float kValues[] = {1, 2};
+  PyDocument document;
+  const auto add = [&document](PyValue::Kind kind, const std::string& text) {
+    PyValue& value = document.values.emplace_back();
+    value.kind = kind;
+    value.text = text;
+    return &value;
+  };
+  PyValue* weight = add(PyValue::Kind::kNone, "");
+  SetTensor(Tensor::View("", DType::kF32, {2}, kValues), weight);
+  PyValue* model = add(PyValue::Kind::kDict, "");
+  model->entries.emplace_back(add(PyValue::Kind::kText, "w"), weight);
+  PyValue* root = add(PyValue::Kind::kDict, "");
+  root->entries.emplace_back(add(PyValue::Kind::kText, "model"), model);
+  root->entries.emplace_back(add(PyValue::Kind::kText, "master"),
+                             add(PyValue::Kind::kBool, ""));
+  document.root = root;
+  const auto imported = ImportTorch(TorchFile{std::move(document)}, {});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_TRUE(imported->snapshot.masters.empty());
+  bool kept = false;
+  for (const UserValue& user : imported->snapshot.user) {
+    kept |= user.name == "master";
+  }
+  EXPECT_TRUE(kept);
 }
 
 TEST(Export, HoldsEmaAndCountersWhereThereAreAny) {
