@@ -71,9 +71,11 @@ absl::StatusOr<ManifestFile> ReadManifestOfFolder(
   absl::StatusOr<ManifestFile> file = ReadManifestFile(
       folder.files.get(), JoinPath(folder.path, kManifestName));
   if (file.ok() || ErrnoOf(file.status()) != ENOENT) return file;
-  return MissingFile(folder, kManifestName,
-                     "an incomplete copy, or a run folder whose step-* "
-                     "folders are meant");
+  return MissingFile(
+      folder, kManifestName,
+      absl::StrCat("a folder with no ", kManifestName,
+                   " is an incomplete copy, or a run folder whose step-* "
+                   "folders are meant"));
 }
 
 absl::Status CheckFolderName(const std::string& path,

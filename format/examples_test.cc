@@ -388,7 +388,8 @@ TEST(Examples, Version) {
 
 TEST(Examples, NonFinite) {
   reprise::Snapshot snapshot = reprise::FullSnapshot(60);
-  snapshot.user_tensors = {reprise::FloatTensor("bad", {1}, {std::nanf("")})};
+  snapshot.parameters.push_back(
+      reprise::FloatTensor("bad", {1}, {std::nanf("")}));
   int lines = 0;
   for (const std::string& name : reprise::NonFiniteTensors(snapshot)) {
     std::cerr << "not finite: " << name << "\n";

@@ -202,11 +202,11 @@ absl::Status ReadBack(const PlannedMigration& plan, const std::string& folder,
   as_v2.manifest = plan.result.v2->message.SerializeAsString();
   as_v2.envelope.major = kV2Major;
   as_v2.envelope.minor = plan.result.v2_minor;
-  absl::StatusOr<CheckpointFolder> written =
+  absl::StatusOr<CheckpointFolder> result =
       OpenCheckpointFolder(folder, options.file_system);
-  if (!written.ok()) return written.status();
+  if (!result.ok()) return result.status();
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-      CheckpointReader::OpenShards(*written, std::move(as_v2));
+      CheckpointReader::OpenShards(*result, std::move(as_v2));
   status = reader.ok() ? (*reader)->Verify(options.threads) : reader.status();
   return Annotate(status, "reading back what was written");
 }
