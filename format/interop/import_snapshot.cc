@@ -178,6 +178,7 @@ class Importer {
       if (is_new || tensor.num_elements() == 0) {
         trained_.push_back(tensor);
       } else {
+        tied_[tensor.name()] = first->second;
         Note(
             absl::StrCat("model.ties: ", tensor.name(), " is ", first->second));
       }
@@ -223,7 +224,18 @@ class Importer {
     if (bare_ || (options_.master_key.has_value() && key.empty())) {
       return absl::OkStatus();
     }
-    absl::StatusOr<const PyValue*> found = Find(key, MasterKeys());
+    // "master": True is another thing, and kept under user.
+    std::vector<absl::string_view> keys = MasterKeys();
+    keys.erase(std::remove_if(keys.begin(), keys.end(),
+                              [this](absl::string_view usual) {
+                                const PyValue* value = root_.Get(usual);
+                                return value != nullptr &&
+                                       value->kind != Kind::kDict &&
+                                       value->kind != Kind::kList &&
+                                       value->kind != Kind::kTuple;
+                              }),
+               keys.end());
+    absl::StatusOr<const PyValue*> found = Find(key, keys);
     if (!found.ok()) return found.status();
     if (*found == nullptr) return absl::OkStatus();
     const auto mismatch = [](absl::string_view what) {
@@ -244,6 +256,16 @@ class Importer {
     }
     for (const auto& [name, value] : (*found)->entries) {
       const Tensor master = Renamed(*TensorOf(*value), name->text);
+      if (auto tie = tied_.find(name->text); tie != tied_.end()) {
+        const PyValue* first = (*found)->Get(tie->second);
+        if (first == nullptr || TensorOf(*first) == nullptr ||
+            TensorOf(*first)->data() != master.data()) {
+          return mismatch(absl::StrCat(name->text, " is ", tie->second,
+                                       " in the model, and another tensor "
+                                       "here"));
+        }
+        continue;
+      }
       auto parameter = wanted.find(name->text);
       if (parameter == wanted.end()) {
         return mismatch(absl::StrCat(
@@ -563,6 +585,8 @@ class Importer {
   // The file is a state dict and nothing else.
   bool bare_ = false;
   std::vector<Tensor> trained_;
+  // Second names of tied tensors, and the first of each.
+  std::map<std::string, std::string> tied_;
   std::set<std::string> used_;
   std::vector<std::string> left_out_;
 };
