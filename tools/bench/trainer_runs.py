@@ -51,7 +51,8 @@ def environment():
 def command(options, run_dir, *more):
     return [str(options.trainer), f"--run_dir={run_dir}", f"--steps={options.steps}",
             f"--threads={options.threads}", f"--precision={options.precision}",
-            f"--device={options.device}", "--set=data.name=synthetic",
+            f"--device={options.device}",
+            "--set=data.name=" + ("text" if options.model == "gpt" else "synthetic"),
             f"--set=model.kind={options.model}", f"--set=model.hidden={options.hidden}",
             f"--set=data.batch_size={options.batch}", "--set=data.augment=false",
             f"--set=run.eval_every={options.steps}", *more]
