@@ -16,6 +16,7 @@
 #include "conformance/judge/digest_attribution.h"
 #include "conformance/judge/lineage.h"
 #include "conformance/judge/power.h"
+#include "conformance/judge/save_attribution.h"
 #include "conformance/judge/settle.h"
 
 namespace reprise::conformance {
