@@ -223,7 +223,18 @@ class Importer {
     if (bare_ || (options_.master_key.has_value() && key.empty())) {
       return absl::OkStatus();
     }
-    absl::StatusOr<const PyValue*> found = Find(key, MasterKeys());
+    // "master": True is another thing, and kept under user.
+    std::vector<absl::string_view> keys = MasterKeys();
+    keys.erase(std::remove_if(keys.begin(), keys.end(),
+                              [this](absl::string_view usual) {
+                                const PyValue* value = root_.Get(usual);
+                                return value != nullptr &&
+                                       value->kind != Kind::kDict &&
+                                       value->kind != Kind::kList &&
+                                       value->kind != Kind::kTuple;
+                              }),
+               keys.end());
+    absl::StatusOr<const PyValue*> found = Find(key, keys);
     if (!found.ok()) return found.status();
     if (*found == nullptr) return absl::OkStatus();
     const auto mismatch = [](absl::string_view what) {

@@ -13,9 +13,11 @@ import json
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 CKPT = 'tools/ckpt/ckpt'
 MIGRATE = 'tools/ckpt_migrate/ckpt_migrate'
@@ -145,6 +147,13 @@ class Inputs:
         os.unlink(os.path.join(path, STEP, 'shard-0000-0000.bin'))
         return path
 
+    def newer_format(self):
+        path = self.run()
+        newer = b'\xd2RPR\r\n\x1a\n' + struct.pack('<II', 48, 1000) + bytes(28)
+        newer += struct.pack('<I', zlib.crc32(newer))
+        change(os.path.join(path, STEP, 'manifest.ckpt'), lambda data: newer)
+        return path
+
     def no_permission_for_the_folder(self):
         path = self.run()
         os.chmod(path, 0)
@@ -201,6 +210,7 @@ TABLE = {
     # show and missing read the manifest, renaming links the tensors: none of them reads a shard.
     'flipped_shard': dict(DAMAGED_IN_A_RUN, show=DONE, missing=DONE, migrate=DONE),
     'missing_shard': DAMAGED_IN_A_RUN,
+    'newer_format': DAMAGED_IN_A_RUN,
     'no_permission_for_the_folder': row(REJECTED),
     'no_permission_for_the_checkpoint': DAMAGED_IN_A_RUN,
     'no_permission_for_the_manifest': DAMAGED_IN_A_RUN,
@@ -219,7 +229,7 @@ SAYS = {
     'truncated_shard': 'TRUNCATED|not a regular file', 'flipped_manifest': 'CORRUPT|not a regular file',
     'flipped_checkpoint': 'CORRUPT|name the folder|not a regular file',
     'flipped_shard': 'damaged in bytes|not a regular file', 'missing_shard': 'not there|not a regular file',
-    'no_permission_for_the_folder': 'ermission denied',
+    'newer_format': 'TOO_NEW|not a regular file', 'no_permission_for_the_folder': 'ermission denied',
     'no_permission_for_the_checkpoint': 'ermission denied|not a regular file',
     'no_permission_for_the_manifest': 'ermission denied|not a regular file',
     'first_save_right_now': 'ABSENT|LOCKED|not a regular file', 'save_right_now': 'LOCKED|not a regular file',

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Training runs of Python's that the trainer goes on with, in the forms in which people save them.
 
-    tools/parity/run.sh continuations      writes trainer/parity/fixtures/NAME.pt and NAME.txt
+    tools/parity/run.sh continuations             writes trainer/parity/fixtures/NAME.pt and NAME.txt
+    tools/parity/run.sh continuations check CKPT  takes each NAME.pt through `ckpt import` and `ckpt export` (CKPT
+                                                  is the program), loads what comes out into new objects and
+                                                  trains on: the tensors and the next losses are the same bits
 
 Each NAME.pt is the dict that torch.save wrote in the middle of a run; NAME.txt has what Python did
 next from it, on the batches that the trainer begins with: step, loss, and the scale after it where
@@ -17,8 +20,12 @@ there is a scaler. //trainer/parity:continue_in_trainer_test goes on from the sa
 import fixtures  # noqa: I001  (first: it fixes the instruction set)
 
 import math
+import subprocess
+import sys
+import tempfile
 
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 OUT = fixtures.OUT
@@ -61,15 +68,49 @@ def made_up_images(steps):
         yield fixtures.fixed([8, 1, 4, 4], seed=step + 1), torch.arange(8)
 
 
-def write(name, before, after, step, state):
-    """Trains, saves, trains on; `step` gives the words of a step after its number."""
-    for batch in before:
-        step(*batch)
-    number = len(before)
-    torch.save(state(number), OUT / f"{name}.pt")
-    lines = [" ".join([str(number + i + 1)] + step(*batch)) for i, batch in enumerate(after)]
-    assert len(lines) == AFTER
-    fixtures.write(f"{name}.txt", [f"step, loss, scale after it where there is one; from {name}.pt"], lines)
+class Form:
+    """A run and how it is saved. Subclasses have `name`, the batches `before` and `after` it is saved, and
+
+    step(*batch)   trains, and gives the words of that step after its number
+    state(number)  the dict that is saved
+    load(state)    from the dict that `ckpt export` writes: {model, master, optimizer, scheduler, scaler}
+    """
+
+    def go_on(self, number):
+        """The lines of NAME.txt."""
+        lines = [" ".join([str(number + i + 1)] + self.step(*batch)) for i, batch in enumerate(self.after())]
+        assert len(lines) == AFTER
+        return lines
+
+    def write(self):
+        before = list(self.before())
+        for batch in before:
+            self.step(*batch)
+        torch.save(self.state(len(before)), OUT / f"{self.name}.pt")
+        fixtures.write(f"{self.name}.txt",
+                       [f"step, loss, scale after it where there is one; from {self.name}.pt"],
+                       self.go_on(len(before)))
+
+    def check(self, ckpt):
+        with tempfile.TemporaryDirectory() as folder:
+            for words in (["import", OUT / f"{self.name}.pt", f"--out={folder}/run"],
+                          ["export", f"{folder}/run", f"--out={folder}/again.pt"],
+                          ["export", f"{folder}/run", f"--out={folder}/again.safetensors"]):
+                subprocess.run([ckpt, *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+            first = torch.load(OUT / f"{self.name}.pt", weights_only=True)
+            state = torch.load(f"{folder}/again.pt", weights_only=True)
+            weights = load_file(f"{folder}/again.safetensors")
+        model = first.get("model", first.get("state_dict"))
+        assert list(state["model"]) and set(state["model"]) == set(model) == set(weights)
+        for name, tensor in model.items():
+            for other in (state["model"][name], weights[name]):
+                assert other.dtype == tensor.dtype and torch.equal(other, tensor), name
+        self.load(state)
+        lines = self.go_on(state["step"])
+        expected = [line for line in (OUT / f"{self.name}.txt").read_text().splitlines()
+                    if not line.startswith("#")]
+        assert lines == expected, f"{self.name}: {lines} instead of {expected}"
+        print(f"{self.name}: {len(weights)} tensors and {AFTER} losses after import and export are the same bits")
 
 
 class NanoGpt(nn.Module):
@@ -90,67 +131,94 @@ class NanoGpt(nn.Module):
         return self.lm_head(self.transformer.ln_f(x))
 
 
-def nanogpt():
-    torch.manual_seed(21)
-    net = NanoGpt(vocab=256, width=8, heads=2, length=16)
-    optimizer = torch.optim.AdamW(split(net), lr=1e-2, betas=(0.9, 0.95))
+class NanoGptForm(Form):
+    name = "nanogpt"
 
-    def step(tokens, following):
-        optimizer.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(net(tokens).flatten(0, 1), following.flatten())
+    def __init__(self):
+        torch.manual_seed(21)
+        self.net = NanoGpt(vocab=256, width=8, heads=2, length=16)
+        self.optimizer = torch.optim.AdamW(split(self.net), lr=1e-2, betas=(0.9, 0.95))
+
+    def before(self):
+        return made_up_texts(6)
+
+    def after(self):
+        return text_batches()
+
+    def step(self, tokens, following):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(self.net(tokens).flatten(0, 1), following.flatten())
         loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
+        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        self.optimizer.step()
         return [fixtures.f32(loss.item())]
 
-    def state(number):
+    def state(self, number):
         # What nanoGPT saves when it compiles: the wrapper's names.
-        return {"model": torch.compile(net).state_dict(), "optimizer": optimizer.state_dict(),
+        return {"model": torch.compile(self.net).state_dict(), "optimizer": self.optimizer.state_dict(),
                 "model_args": {"n_layer": 1, "n_head": 2, "n_embd": 8, "block_size": 16, "bias": True,
                                "vocab_size": 256, "dropout": 0.0},
                 "iter_num": number, "best_val_loss": torch.tensor(4.5),
                 "config": {"dataset": "text", "learning_rate": 1e-2, "decay_lr": False, "compile": True,
                            "grad_clip": 1.0, "eval_only": False}}
 
-    write("nanogpt", list(made_up_texts(6)), text_batches(), step, state)
+    def load(self, state):
+        torch.compile(self.net).load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
 
 
-def bf16_masters():
-    torch.manual_seed(22)
-    net = fixtures.SmallMlp()
-    masters = {}
-    for name, p in net.named_parameters():
-        if p.dim() == 2:
-            masters[name] = nn.Parameter(p.detach().clone())
-            p.data = p.data.to(torch.bfloat16)
-    stepped = [masters.get(name, p) for name, p in net.named_parameters()]
-    optimizer = torch.optim.AdamW([
-        {"params": [p for p in stepped if p.dim() >= 2], "weight_decay": 0.1},
-        {"params": [p for p in stepped if p.dim() < 2], "weight_decay": 0.0}], lr=0.02)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, warmup_cosine(4, 60))
+class Bf16MastersForm(Form):
+    name = "bf16_masters"
 
-    def step(images, labels):
-        net.zero_grad()
-        optimizer.zero_grad()
+    def __init__(self):
+        torch.manual_seed(22)
+        self.net = fixtures.SmallMlp()
+        self.masters = {}
+        for name, p in self.net.named_parameters():
+            if p.dim() == 2:
+                self.masters[name] = nn.Parameter(p.detach().clone())
+                p.data = p.data.to(torch.bfloat16)
+        stepped = [self.masters.get(name, p) for name, p in self.net.named_parameters()]
+        self.optimizer = torch.optim.AdamW([
+            {"params": [p for p in stepped if p.dim() >= 2], "weight_decay": 0.1},
+            {"params": [p for p in stepped if p.dim() < 2], "weight_decay": 0.0}], lr=0.02)
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, warmup_cosine(4, 60))
+
+    def before(self):
+        return made_up_images(7)
+
+    def after(self):
+        return fixtures.first_batches()
+
+    def step(self, images, labels):
+        self.net.zero_grad()
+        self.optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = nn.functional.cross_entropy(net(images), labels)
+            loss = nn.functional.cross_entropy(self.net(images), labels)
         loss.backward()
-        for name, p in net.named_parameters():
-            if name in masters:
-                masters[name].grad = p.grad.float()
-        optimizer.step()
-        scheduler.step()
+        halves = [(self.masters[name], p) for name, p in self.net.named_parameters() if name in self.masters]
+        for master, p in halves:
+            master.grad = p.grad.float()
+        self.optimizer.step()
+        self.scheduler.step()
         with torch.no_grad():
-            for name, p in net.named_parameters():
-                if name in masters:
-                    p.copy_(masters[name])
+            for master, p in halves:
+                p.copy_(master)
         return [fixtures.f32(loss.item())]
 
-    def state(number):
-        return {"model": net.state_dict(), "master": {name: p.detach() for name, p in masters.items()},
-                "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict(), "step": number}
+    def state(self, number):
+        return {"model": self.net.state_dict(),
+                "master": {name: p.detach() for name, p in self.masters.items()},
+                "optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict(),
+                "step": number}
 
-    write("bf16_masters", list(made_up_images(7)), fixtures.first_batches(), step, state)
+    def load(self, state):
+        self.net.load_state_dict(state["model"])
+        assert set(state["master"]) == set(self.masters)
+        for name, tensor in state["master"].items():
+            self.masters[name].data.copy_(tensor)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(dict(state["scheduler"], lr_lambdas=[None, None]))
 
 
 class NarrowResNet18(fixtures.ResNet18):
@@ -168,55 +236,80 @@ class NarrowResNet18(fixtures.ResNet18):
         self.fc = nn.Linear(8 * width, classes)
 
 
-def resnet_ddp():
-    torch.manual_seed(23)
-    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
-    net = nn.parallel.DistributedDataParallel(NarrowResNet18(width=1, classes=10))
-    optimizer = torch.optim.SGD(split(net), lr=0.05, momentum=0.9)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=100, eta_min=0.01 * 0.05)
+class ResNetDdpForm(Form):
+    name = "resnet_ddp"
 
-    def step(images, labels):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(net(images), labels)
+    def __init__(self):
+        torch.manual_seed(23)
+        if not torch.distributed.is_initialized():
+            torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        self.net = nn.parallel.DistributedDataParallel(NarrowResNet18(width=1, classes=10))
+        self.optimizer = torch.optim.SGD(split(self.net), lr=0.05, momentum=0.9)
+        self.scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, T_max=100, eta_min=0.01 * 0.05)
+
+    def before(self):
+        return made_up_images(5)
+
+    def after(self):
+        return fixtures.first_batches()
+
+    def step(self, images, labels):
+        self.optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(self.net(images), labels)
         loss.backward()
-        optimizer.step()
-        scheduler.step()
+        self.optimizer.step()
+        self.scheduler.step()
         return [fixtures.f32(loss.item())]
 
-    def state(number):
-        return {"epoch": 1, "state_dict": net.state_dict(), "optimizer_state_dict": optimizer.state_dict(),
-                "lr_scheduler": scheduler.state_dict(), "global_step": number, "arch": "resnet18"}
+    def state(self, number):
+        return {"epoch": 1, "state_dict": self.net.state_dict(), "optimizer_state_dict": self.optimizer.state_dict(),
+                "lr_scheduler": self.scheduler.state_dict(), "global_step": number, "arch": "resnet18"}
 
-    write("resnet_ddp", list(made_up_images(5)), fixtures.first_batches(), step, state)
-    torch.distributed.destroy_process_group()
+    def load(self, state):
+        self.net.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(state["scheduler"])
 
 
-def fp16_lambda():
-    torch.manual_seed(24)
-    net = fixtures.SmallMlp()
-    optimizer = torch.optim.Adam(split(net), lr=0.01)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, warmup_cosine(4, 60))
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**13, growth_interval=6)
+class Fp16LambdaForm(Form):
+    name = "fp16_lambda"
 
-    def step(images, labels):
-        words = fixtures.train(net, optimizer, scheduler, scaler, 0, images, labels).split()
-        return words[1:]
+    def __init__(self):
+        torch.manual_seed(24)
+        self.net = fixtures.SmallMlp()
+        self.optimizer = torch.optim.Adam(split(self.net), lr=0.01)
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, warmup_cosine(4, 60))
+        self.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**13, growth_interval=6)
 
-    def state(number):
+    def before(self):
+        return made_up_images(9)
+
+    def after(self):
+        return fixtures.first_batches()
+
+    def step(self, images, labels):
+        return fixtures.train(self.net, self.optimizer, self.scheduler, self.scaler, 0, images, labels).split()[1:]
+
+    def state(self, number):
         # Three good steps of the six since it grew: the next growth is after three more.
-        assert scaler.state_dict()["_growth_tracker"] == 3
-        return {"model": net.state_dict(), "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict(),
-                "scaler": scaler.state_dict(), "step": number}
+        assert self.scaler.state_dict()["_growth_tracker"] == 3
+        return {"model": self.net.state_dict(), "optimizer": self.optimizer.state_dict(),
+                "scheduler": self.scheduler.state_dict(), "scaler": self.scaler.state_dict(), "step": number}
 
-    write("fp16_lambda", list(made_up_images(9)), fixtures.first_batches(), step, state)
+    def load(self, state):
+        self.net.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(dict(state["scheduler"], lr_lambdas=[None, None]))
+        self.scaler.load_state_dict(state["scaler"])
 
 
 def main():
     torch.set_num_threads(1)
-    nanogpt()
-    bf16_masters()
-    resnet_ddp()
-    fp16_lambda()
+    for form in (NanoGptForm, Bf16MastersForm, ResNetDdpForm, Fp16LambdaForm):
+        if sys.argv[1:2] == ["check"]:
+            form().check(sys.argv[2])
+        else:
+            form().write()
 
 
 if __name__ == "__main__":

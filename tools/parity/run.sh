@@ -3,7 +3,8 @@
 # from, in the user's cache folder (about 5 GB), and writes fixtures:
 #   tools/parity/run.sh                    of the trainer's arithmetic (fixtures.py)
 #   tools/parity/run.sh interop [ARGS]     of torch.save and safetensors (interop.py)
-#   tools/parity/run.sh continuations      of runs that the trainer goes on with (continuations.py)
+#   tools/parity/run.sh continuations      of runs that the trainer goes on with (continuations.py);
+#                                          "check CKPT" after it proves import and export with them
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 environment="${XDG_CACHE_HOME:-${HOME}/.cache}/reprise/python-torch-2.11.0"
