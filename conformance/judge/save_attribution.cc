@@ -10,15 +10,6 @@
 namespace reprise::conformance {
 namespace {
 
-bool Named(const std::vector<v1::Finding>& findings, Item item) {
-  for (const v1::Finding& finding : findings) {
-    for (const v1::FaultName& name : finding.names()) {
-      if (name.item() == item) return true;
-    }
-  }
-  return false;
-}
-
 bool Contaminated(Item item, const std::vector<v1::Finding>& known) {
   for (const v1::Finding& finding : known) {
     for (const v1::FaultName& name : finding.names()) {
@@ -68,7 +59,7 @@ std::vector<v1::Finding> AttributeSaves(const Context& context,
             !SameDigest(found, loaded->second) ||
             AlwaysMoves(item) != always_moving ||
             (!always_moving && Contaminated(item, known)) ||
-            (item == Item::MODEL_BUFFERS && Named(known, Item::MODE)) ||
+            (item == Item::MODEL_BUFFERS && NamesAny(known, {Item::MODE})) ||
             !named.insert(item).second) {
           continue;
         }
