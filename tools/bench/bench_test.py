@@ -27,6 +27,8 @@ class BenchTest(unittest.TestCase):
         for ratio in ("on / off", "writer / off", "on / writer"):
             self.assertRegex(says, f"(?m)^{ratio} +{SPREAD}$")
         self.assertRegex(says, r"beyond the disk's share: -?[0-9.]+ %")
+        self.assertRegex(says, f"(?m)^a bare write of the same bytes takes {SPREAD} s, {SPREAD} ms")
+        self.assertRegex(says, f"(?m)^processor time of saves {SPREAD} ms a step, of a bare writer")
 
     def test_restart_time_splits_the_time_without_a_gap(self):
         for more in ((), ("--cold",)):

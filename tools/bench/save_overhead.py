@@ -13,7 +13,9 @@ Three kinds of runs take turns:
 
 on / off is the overhead, writer / off the share of it that the disk (and the
 processor time of writing) has by itself, on / writer what is left. Wanted: on -
-writer at most 3 % of off. Steps are counted from the one after the first
+writer at most 3 % of off. The same in processor time of the whole process, which
+a busy machine disturbs less, and which counts what the saving thread does beside
+training too. Steps are counted from the one after the first
 --dropped to the last one; the time is the difference of what this program sees.
 """
 
@@ -34,7 +36,7 @@ class BareWriter:
     def __init__(self, folder, size):
         self.folder, self.block, self.size = folder, os.urandom(1 << 20), size
         self.due, self.stopped = 0, False
-        self.seconds = []
+        self.wrote = []  # (seconds, processor seconds) of each
         self.changed = threading.Condition()
         self.thread = threading.Thread(target=self.work)
         self.thread.start()
@@ -58,7 +60,7 @@ class BareWriter:
                 if self.due <= number:
                     return
             number += 1
-            begin = time.monotonic()
+            begin, processor = time.monotonic(), time.thread_time()
             path = os.path.join(self.folder, f"bare-{number % 3}")
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
             left = self.size
@@ -66,11 +68,11 @@ class BareWriter:
                 left -= os.write(descriptor, self.block[:left])
             os.fdatasync(descriptor)
             os.close(descriptor)
-            self.seconds.append(time.monotonic() - begin)
+            self.wrote.append((time.monotonic() - begin, time.thread_time() - processor))
 
 
 def segment(options, folder, side, size):
-    """Seconds a step, processor seconds a step, saves or writes, and the run folder."""
+    """Seconds a step, processor seconds a step, what the writer wrote, and the run folder."""
     run_dir = os.path.join(folder, side)
     every = options.save_every if side == "on" else options.steps + 1
     words = trainer_runs.command(options, run_dir, f"--save_every={every}",
@@ -103,7 +105,7 @@ def segment(options, folder, side, size):
         raise SystemExit(f"too few steps were seen apart ({first} to {last}); make them longer")
     usage = run.usage
     return ((end - begin) / (last - first), (usage.ru_utime + usage.ru_stime) / options.steps,
-            writer.seconds if writer is not None else [], run_dir)
+            writer.wrote if writer is not None else [], run_dir)
 
 
 def checkpoint_bytes(run_dir):
@@ -143,7 +145,8 @@ def main():
     for side in SIDES:
         print(f"{side:7} {trainer_runs.spread(seconds[side], 2)} ms a step; processor time "
               f"{trainer_runs.spread(cpu[side], 2)} ms a step of the whole process")
-    print(f"a bare write of the same bytes takes {trainer_runs.spread(bare, 3)} s")
+    print(f"a bare write of the same bytes takes {trainer_runs.spread([w for w, _ in bare], 3)} s, "
+          f"{trainer_runs.spread([1000 * c for _, c in bare])} ms of processor time")
 
     def ratio(a, b):
         return [x / y for x, y in zip(seconds[a], seconds[b])]
@@ -155,6 +158,12 @@ def main():
               zip(seconds["on"], seconds["writer"], seconds["off"])]
     print(f"beyond the disk's share: {100 * statistics.median(beyond):.1f} % of a step "
           f"({100 * min(beyond):.1f} to {100 * max(beyond):.1f})")
+    # Less disturbed by what else the machine does; counts what runs beside training too.
+    off = statistics.median(cpu["off"])
+    saves = [a - b for a, b in zip(cpu["on"], cpu["off"])]
+    share = 1000 * statistics.median(c for _, c in bare) / options.save_every
+    print(f"processor time of saves {trainer_runs.spread(saves, 2)} ms a step, of a bare writer "
+          f"{share:.2f}: beyond it {100 * (statistics.median(saves) - share) / off:.1f} % of a step")
 
 
 if __name__ == "__main__":

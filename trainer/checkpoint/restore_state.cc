@@ -352,8 +352,8 @@ absl::Status RestoreStepInProgress(Snapshot& snapshot, TrainState* state) {
       gradients.push_back({t.name, t.tensor.grad()});
     }
   }
-  if (auto s = LoadTensors("accum.grads", std::move(snapshot.gradients),
-                           gradients);
+  if (auto s =
+          LoadTensors("accum.grads", std::move(snapshot.gradients), gradients);
       !s.ok()) {
     return s;
   }
