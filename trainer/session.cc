@@ -31,6 +31,7 @@
 #include "trainer/resume_choice.h"
 #include "trainer/run_folder.h"
 #include "trainer/signals/stop_request.h"
+#include "trainer/start_times.h"
 #include "trainer/time_budget.h"
 #include "trainer/train_run.h"
 
@@ -71,6 +72,7 @@ class Session {
   ExitCode Train();
   ExitCode SayHowItEnded(const TrainOutcome& outcome);
 
+  StartTimes times_;
   TimeBudget budget_;  // counts from the process's start
   const CommandLine& line_;
   const SessionHooks& hooks_;
@@ -134,6 +136,7 @@ ExitCode Session::LoadDevice() {
 
 // The lock of a run that is there, before anything of it is read.
 ExitCode Session::OpenStore() {
+  times_.Ended(StartPhase::kStart);
   if (access(line_.run_dir.c_str(), F_OK) != 0) return ExitCode::EXIT_DONE;
   auto opened = OpenRunFolder(line_, hooks_.file_system);
   if (!opened.ok()) {
@@ -164,6 +167,7 @@ ExitCode Session::Choose() {
 
 // The configuration in force: the checkpoint's, with what the person set.
 ExitCode Session::Configure() {
+  times_.Ended(StartPhase::kChoose);
   // A checkpoint without a configuration goes on with the one of a fresh run.
   if (!choice_.from.has_value() || choice_.BeginsAnew(Item::CONFIG)) {
     if (auto s = Validate(config_); !s.ok()) {
@@ -257,6 +261,11 @@ ExitCode Session::Train() {
                config_.precision().mode(), config_.run().device(),
                at::get_num_threads());
   Progress progress(config_.run().steps(), config_.run().log_every());
+  times_.Ended(StartPhase::kRebuild);
+  progress.SayAfterFirstStep([this] {
+    return times_.FirstStepDone(choice_.from.has_value() ? choice_.from->time
+                                                         : ReadTime());
+  });
   const TrainOutcome outcome =
       TrainRun({&config_, &changes_, &choice_, store_.get(), &*metrics,
                 &progress, observer_, &budget_},
