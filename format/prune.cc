@@ -48,9 +48,12 @@ absl::StatusOr<std::vector<std::string>> CheckpointStore::Rep::Prune() {
   absl::StatusOr<std::vector<RetentionDecision>> plan = DecideRetention(
       *entries, policy,
       [&](const std::string& name) {
-        if (verified.count(name) == 0) Read(name).status().IgnoreError();
-        auto found = verified.find(name);
-        return found == verified.end() ? CheckpointProbe() : found->second;
+        auto known = verified.find(name);
+        if (known != verified.end()) return known->second;
+        const CheckpointProbe found =
+            ProbeCheckpoint(PathOf(name), files(), options.threads);
+        if (found.verified) verified[name] = found;
+        return found;
       },
       [&](const std::string& name) {
         return IsOfNewerFormat(PathOf(name), files());

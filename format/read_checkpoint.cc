@@ -20,8 +20,9 @@
 namespace reprise {
 namespace {
 
-// Whether what an older version wrote is handed out as the newest has it.
-enum class Form { kNewest, kAsStored };
+// Whether what an older version wrote is handed out as the newest has it, and
+// with tensors.
+enum class Form { kNewest, kNewestItems, kAsStored };
 
 absl::StatusOr<LoadedCheckpoint> AsNewest(Snapshot v1, const V1Source& source,
                                           int threads) {
@@ -44,14 +45,14 @@ absl::StatusOr<LoadedCheckpoint> ReadV1(const std::string& path,
                                         int threads) {
   V1Source source;
   source.manifest_digest = file.envelope.manifest_digest;
-  if (form == Form::kNewest) {
+  if (form != Form::kAsStored) {
     source.unknown = UnknownContentOfV1(file.manifest, file.envelope.minor);
   }
   const std::string where = JoinPath(path, kManifestName);
   absl::StatusOr<Snapshot> snapshot =
       DecodeV1(std::move(file.manifest), file.envelope.minor);
   if (!snapshot.ok()) return Annotate(snapshot.status(), where);
-  if (form == Form::kNewest) {
+  if (form != Form::kAsStored) {
     absl::StatusOr<LoadedCheckpoint> migrated =
         AsNewest(*std::move(snapshot), source, threads);
     if (migrated.ok()) return migrated;
@@ -64,7 +65,8 @@ absl::StatusOr<LoadedCheckpoint> ReadV1(const std::string& path,
 }
 
 absl::StatusOr<LoadedCheckpoint> ReadV2(const CheckpointFolder& folder,
-                                        ManifestFile file, int threads) {
+                                        ManifestFile file, Form form,
+                                        int threads) {
   absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
       CheckpointReader::OpenShards(folder, std::move(file));
   if (!reader.ok()) return reader.status();
@@ -72,9 +74,15 @@ absl::StatusOr<LoadedCheckpoint> ReadV2(const CheckpointFolder& folder,
   absl::Status status =
       CheckFolderName(folder.path, (*reader)->manifest().snapshot);
   if (!status.ok()) return status;
+  LoadedCheckpoint checkpoint;
+  if (form == Form::kNewestItems) {
+    status = (*reader)->VerifyTensors(threads);
+    if (!status.ok()) return status;
+    checkpoint.snapshot = (*reader)->manifest().snapshot;
+    return checkpoint;
+  }
   ReadV2Options options;
   options.threads = threads;
-  LoadedCheckpoint checkpoint;
   options.verify_seconds = &checkpoint.time.verify_seconds;
   absl::StatusOr<Snapshot> snapshot = (*reader)->ReadAll(options);
   if (!snapshot.ok()) return snapshot.status();
@@ -97,7 +105,7 @@ absl::StatusOr<LoadedCheckpoint> Read(const std::string& given_path, Form form,
   // Reading the manifest has refused every other major.
   absl::StatusOr<LoadedCheckpoint> checkpoint =
       major == kV1Major ? ReadV1(path, *std::move(file), form, threads)
-                        : ReadV2(*folder, *std::move(file), threads);
+                        : ReadV2(*folder, *std::move(file), form, threads);
   if (!checkpoint.ok()) return checkpoint.status();
   absl::Status status = CheckFolderName(path, checkpoint->snapshot);
   if (!status.ok()) return status;
@@ -122,6 +130,14 @@ absl::StatusOr<LoadedCheckpoint> ReadAsStored(const std::string& path,
                                               FileSystem* file_system,
                                               int threads) {
   return Read(path, Form::kAsStored, file_system, threads);
+}
+
+absl::StatusOr<Snapshot> ReadItems(const std::string& path,
+                                   FileSystem* file_system, int threads) {
+  absl::StatusOr<LoadedCheckpoint> checkpoint =
+      Read(path, Form::kNewestItems, file_system, threads);
+  if (!checkpoint.ok()) return checkpoint.status();
+  return std::move(checkpoint->snapshot);
 }
 
 absl::Status VerifyCheckpoint(const std::string& path, FileSystem* file_system,

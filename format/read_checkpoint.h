@@ -55,6 +55,13 @@ absl::StatusOr<LoadedCheckpoint> ReadAsStored(
     const std::string& path, FileSystem* file_system = FileSystem::Real(),
     int threads = 2);
 
+// The same checks and the same errors as ReadCheckpoint, for somebody who wants
+// the items and not the tensors: those have names, dtypes and shapes only, and
+// memory does not grow with them. (Of version 1 they are read all the same.)
+absl::StatusOr<Snapshot> ReadItems(const std::string& path,
+                                   FileSystem* file_system = FileSystem::Real(),
+                                   int threads = 2);
+
 // Checks every byte of the checkpoint folder `path`, as it is stored, without
 // keeping tensors in memory; of version 2 also the digest files and that
 // nothing else is there.

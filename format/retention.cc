@@ -63,12 +63,9 @@ absl::StatusOr<std::vector<RetentionDecision>> DecideRetention(
 CheckpointProbe ProbeCheckpoint(const std::string& path,
                                 FileSystem* file_system, int threads) {
   CheckpointProbe probe;
-  absl::StatusOr<LoadedCheckpoint> read =
-      ReadCheckpoint(path, file_system, threads);
+  absl::StatusOr<Snapshot> read = ReadItems(path, file_system, threads);
   probe.verified = read.ok();
-  if (read.ok() && read->snapshot.best.has_value()) {
-    probe.best_step = read->snapshot.best->step;
-  }
+  if (read.ok() && read->best.has_value()) probe.best_step = read->best->step;
   return probe;
 }
 

@@ -466,6 +466,12 @@ absl::Status CheckpointReader::Verify(int threads) const {
   return damage.empty() ? absl::OkStatus() : damage.front();
 }
 
+absl::Status CheckpointReader::VerifyTensors(int threads) const {
+  Job job;
+  job.keep = false;
+  return ReadAndCheck(&job, threads);
+}
+
 std::vector<absl::Status> CheckpointReader::FindDamage(
     int threads,
     const std::function<void(uint64_t done, uint64_t total)>& progress) const {

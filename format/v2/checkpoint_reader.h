@@ -73,6 +73,9 @@ class CheckpointReader {
   absl::StatusOr<Tensor> ReadTensor(size_t index,
                                     const ReadV2Options& options) const;
 
+  // What ReadAll checks, without keeping a byte. Memory as FindDamage.
+  absl::Status VerifyTensors(int threads) const;
+
   // Checks every byte of the folder, digest files too, and that nothing else is
   // in it.
   absl::Status Verify(int threads) const;
