@@ -16,9 +16,10 @@
 namespace reprise {
 
 // `path` is the checkpoint's folder; `anew` the items that it did not have and
-// that begin anew. Lines, each with its newline. Pure, thread-safe.
+// that begin anew. Lines of at most `columns` (0: as wide as need be, for a
+// file), each with its newline. Pure, thread-safe.
 std::string RestoredTable(const std::string& path, const Snapshot& snapshot,
-                          const std::vector<Item>& anew);
+                          const std::vector<Item>& anew, int columns);
 
 }  // namespace reprise
 

@@ -167,9 +167,9 @@ TEST(Start, TimeBudgetSavesAndAsksToBeStartedAgain) {
     const TrainerResult result =
         Train(folder, {"--max_seconds=1e-9", "--save_every=1000"});
     ASSERT_EQ(result.exit, TrainerExit::WithCode(13)) << result.output;
-    EXPECT_THAT(
-        result.output,
-        HasSubstr(absl::StrCat("Stopped by run.max_seconds at step ", step)));
+    EXPECT_THAT(result.output,
+                HasSubstr(absl::StrCat("Stopped by run.max_seconds at step ",
+                                       step, " of 60\n")));
     EXPECT_EQ(LastRecordedStep(folder), step);
   }
   const TrainerResult rest = Train(folder, {"--max_seconds=0"});
@@ -343,7 +343,7 @@ TEST(Start, EarlyStopEndsTheRunAndStaysEnded) {
                                           "--set=best.min_delta=0.9"};
   TrainerResult result = Train(folder, flags);
   ASSERT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("Finished early: 15 steps"));
+  EXPECT_THAT(result.output, HasSubstr("Finished early: 15 of 60 steps"));
   result = Train(folder, flags);
   EXPECT_EQ(result.exit, TrainerExit::WithCode(0)) << result.output;
   EXPECT_THAT(result.output, HasSubstr("Nothing to do"));
