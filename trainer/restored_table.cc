@@ -18,7 +18,7 @@ std::string RestoredTable(const std::string& path, const Snapshot& snapshot,
   for (const RestoredItem& row : DescribeRestored(snapshot)) {
     const bool begun = std::count(names.begin(), names.end(), row.item) > 0;
     absl::StrAppend(
-        &table, Wrapped(absl::StrFormat("  %-22s %-15s ", row.item,
+        &table, Wrapped(absl::StrFormat("  %-21s %-14s ", row.item,
                                         begun ? "BEGUN ANEW" : row.presence),
                         row.value, columns));
   }

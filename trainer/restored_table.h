@@ -1,9 +1,9 @@
 // The table of what was restored that a resumed run prints, an item a line:
 //
 //   Restored from runs/a/step-000000000100:
-//     model.params           SAVED           10 tensors, 206922 elements
-//     ema.weights            NOT_APPLICABLE  no average is kept
-//     rng.cpu                BEGUN ANEW
+//     model.params          SAVED          10 tensors, 206922 elements
+//     ema.weights           NOT_APPLICABLE no average of the weights is kept
+//     rng.cpu               BEGUN ANEW     mt19937, 5056 bytes
 #ifndef REPRISE_TRAINER_RESTORED_TABLE_H_
 #define REPRISE_TRAINER_RESTORED_TABLE_H_
 

@@ -1,5 +1,6 @@
 #include "trainer/testing/child_trainer.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -33,10 +34,38 @@ namespace {
   for (std::string& flag : flags) argv.push_back(flag.data());
   const auto line =
       ParseCommandLine(static_cast<int>(argv.size()), argv.data());
-  if (!line.ok()) _exit(ExitCode::EXIT_USAGE);
+  if (!line.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(line.status().message()).c_str());
+    std::fflush(nullptr);
+    _exit(ExitCode::EXIT_USAGE);
+  }
   const ExitCode code = RunSession(*line, hooks);
   std::fflush(nullptr);
   _exit(code);
+}
+
+pid_t Fork(const std::vector<std::string>& flags, const SessionHooks& hooks,
+           const std::string& output) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) Train(flags, hooks, output);
+  return child;
+}
+
+TrainerResult Wait(pid_t child, const std::string& output) {
+  int status = 0;
+  const absl::Time end = absl::Now() + absl::Minutes(2);
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (absl::Now() > end) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+      return {{TrainerExit::How::kDeadline, 0}, ReadFileOrDie(output)};
+    }
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return {WIFSIGNALED(status) ? TrainerExit::BySignal(WTERMSIG(status))
+                              : TrainerExit::WithCode(WEXITSTATUS(status)),
+          ReadFileOrDie(output)};
 }
 
 // Only the first three points come in every micro-step.
@@ -50,25 +79,35 @@ bool InEveryMicroStep(StepPoint point) {
 TrainerResult TrainInChild(const std::vector<std::string>& flags,
                            const SessionHooks& hooks) {
   const std::string output = FreshFolder("child", /*create=*/true) + "/output";
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) Train(flags, hooks, output);
-  TrainerResult result;
-  int status = 0;
-  const absl::Time end = absl::Now() + absl::Minutes(2);
-  while (waitpid(child, &status, WNOHANG) == 0) {
-    if (absl::Now() > end) {
-      kill(child, SIGKILL);
-      waitpid(child, nullptr, 0);
-      return {{TrainerExit::How::kDeadline, 0}, ReadFileOrDie(output)};
+  return Wait(Fork(flags, hooks, output), output);
+}
+
+TrainerResult TrainAndMeet(const std::vector<std::string>& flags,
+                           const Place& place,
+                           const std::function<void(pid_t)>& meanwhile) {
+  int reached[2], go_on[2];
+  EXPECT_EQ(pipe2(reached, O_CLOEXEC), 0);
+  EXPECT_EQ(pipe2(go_on, O_CLOEXEC), 0);
+  AtPlace standing(place, [&] {
+    char byte = 0;
+    if (write(reached[1], &byte, 1) != 1 || read(go_on[0], &byte, 1) != 1) {
+      _exit(98);
     }
-    absl::SleepFor(absl::Milliseconds(1));
+  });
+  const std::string output = FreshFolder("child", /*create=*/true) + "/output";
+  const pid_t child = Fork(flags, {&standing, FileSystem::Real()}, output);
+  close(reached[1]);
+  close(go_on[0]);
+  char byte = 0;
+  if (read(reached[0], &byte, 1) == 1) {
+    meanwhile(child);
+    EXPECT_EQ(write(go_on[1], &byte, 1), 1);
+  } else {
+    ADD_FAILURE() << "the run did not come to step " << place.step;
   }
-  result.exit = WIFSIGNALED(status)
-                    ? TrainerExit::BySignal(WTERMSIG(status))
-                    : TrainerExit::WithCode(WEXITSTATUS(status));
-  result.output = ReadFileOrDie(output);
-  return result;
+  close(reached[0]);
+  close(go_on[1]);
+  return Wait(child, output);
 }
 
 void AtPlace::At(StepPoint point, uint64_t step, TrainState* state) {

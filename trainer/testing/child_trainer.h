@@ -11,10 +11,13 @@
 #ifndef REPRISE_TRAINER_TESTING_CHILD_TRAINER_H_
 #define REPRISE_TRAINER_TESTING_CHILD_TRAINER_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/io/testing/forwarding_file_system.h"
@@ -77,6 +80,12 @@ class AtOperation : public ForwardingFileSystem {
 void SendToSelf(int signal);
 // A signal that ends the process: never returns.
 [[noreturn]] void EndSelf(int signal);
+
+// Trains, and stands still at `place` until `meanwhile`, which the test runs
+// then with the child's process id, returns. Expects that the run came there.
+TrainerResult TrainAndMeet(const std::vector<std::string>& flags,
+                           const Place& place,
+                           const std::function<void(pid_t)>& meanwhile);
 
 // Trains and is killed at `place`. Expects that the run came there.
 void KillAt(const std::vector<std::string>& flags, const Place& place);

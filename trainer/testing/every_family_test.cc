@@ -4,31 +4,19 @@
 // clipping, a gradient scaler that overflows, early stop and best, batches
 // drawn ahead, saves behind training. Every record and the whole last
 // checkpoint must be those of the uninterrupted run, bit for bit.
-#include <signal.h>
-
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "format/checkpoint_store.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/testing/folder_watch.h"
-#include "trainer/testing/run_comparison.h"
-#include "trainer/testing/run_files.h"
+#include "trainer/testing/kill_and_resume.h"
 #include "trainer/testing/small_run.h"
-#include "trainer/testing/trainer_process.h"
 
 namespace reprise {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
 constexpr uint64_t kSteps = 12;
-constexpr int kRounds = 10;
 
 using Family = std::tuple<std::string, std::string, std::string>;
 
@@ -64,37 +52,10 @@ std::vector<std::string> Flags(const std::string& folder,
 class EveryFamily : public ::testing::TestWithParam<Family> {};
 
 TEST_P(EveryFamily, KilledAndResumedIsTheUninterruptedRun) {
-  const auto& [model, precision, optimizer] = GetParam();
-  const std::string name = absl::StrCat(model, "-", precision, "-", optimizer);
-  const std::string whole = FreshFolder("whole-" + name);
-  const TrainerResult uninterrupted = RunTrainer(Flags(whole, GetParam()));
-  ASSERT_EQ(uninterrupted.exit, TrainerExit::WithCode(0))
-      << uninterrupted.output;
-  const auto baseline = StepTable::Of(ReadMetrics(whole)->kept);
-  ASSERT_TRUE(baseline.ok()) << baseline.status();
-  ASSERT_EQ(baseline->last_step(), kSteps);
-  const auto end = ReadCheckpoint(CheckpointFolder(whole, kSteps));
-  ASSERT_TRUE(end.ok()) << end.status();
-
-  for (int round = 0; round < kRounds; ++round) {
-    const std::string folder = FreshFolder("killed-" + name, /*create=*/true);
-    FolderWatch watch(folder);
-    auto trainer = TrainerProcess::Start(Flags(folder, GetParam()));
-    watch.WaitForStep(5 + round % 3, *trainer);
-    trainer->Signal(SIGKILL);
-    if (trainer->Wait() == TrainerExit::WithCode(0)) continue;
-    const TrainerResult resumed = RunTrainer(Flags(folder, GetParam()));
-    ASSERT_EQ(resumed.exit, TrainerExit::WithCode(0)) << resumed.output;
-    if (!absl::StrContains(resumed.output, "Restored from")) continue;
-    const auto records = ReadMetrics(folder);
-    ASSERT_TRUE(records.ok()) << records.status();
-    EXPECT_THAT(Compare(*baseline, *records), IsEmpty());
-    const auto found = ReadCheckpoint(CheckpointFolder(folder, kSteps));
-    ASSERT_TRUE(found.ok()) << found.status();
-    EXPECT_THAT(CompareState(end->snapshot, found->snapshot), IsEmpty());
-    return;
-  }
-  FAIL() << "in " << kRounds << " rounds the trainer was never killed in time";
+  // Once a save inside a step is over for sure and another is on its way.
+  ExpectKilledIsUninterrupted(
+      [](const std::string& folder) { return Flags(folder, GetParam()); },
+      {StepPoint::kAfterUpdate, 7});
 }
 
 INSTANTIATE_TEST_SUITE_P(

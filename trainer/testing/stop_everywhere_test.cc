@@ -5,11 +5,9 @@
 // second signal: it ends at once, and nothing that was committed is lost. In
 // both cases the process that is started again makes the uninterrupted run of
 // it, bit for bit.
-#include <signal.h>
-
+#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +20,7 @@
 #include "format/run_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "trainer/signals/stop_request.h"
 #include "trainer/testing/child_trainer.h"
 #include "trainer/testing/kill_and_resume.h"
 #include "trainer/testing/run_files.h"
@@ -153,20 +152,7 @@ const std::vector<Where>& Places() {
   return places;
 }
 
-struct Signal {
-  int number;
-  const char* name;
-};
-std::ostream& operator<<(std::ostream& out, const Signal& signal) {
-  return out << signal.name;
-}
-constexpr Signal kSignals[] = {{SIGINT, "SIGINT"},
-                               {SIGTERM, "SIGTERM"},
-                               {SIGHUP, "SIGHUP"},
-                               {SIGUSR1, "SIGUSR1"}};
-
-class StopEverywhere
-    : public ::testing::TestWithParam<std::tuple<Where, Signal>> {
+class StopEverywhere : public ::testing::TestWithParam<std::tuple<Where, int>> {
  protected:
   // Trains in `folder_`; `act` is what happens there.
   TrainerResult TrainTo(const Where& where, const std::function<void()>& act) {
@@ -212,12 +198,13 @@ class StopEverywhere
 TEST_P(StopEverywhere, C19_OneSignalSavesAndTheRestIsTheUninterruptedRun) {
   const auto& [where, signal] = GetParam();
   const TrainerResult stopped =
-      TrainTo(where, [number = signal.number] { SendToSelf(number); });
+      TrainTo(where, [signal = signal] { SendToSelf(signal); });
   ASSERT_EQ(stopped.exit, TrainerExit::WithCode(13)) << stopped.output;
   EXPECT_THAT(
       stopped.output,
       HasSubstr(absl::StrCat(
-          "Stopped by ", signal.name, " at step ", where.step, " of ", kSteps,
+          "Stopped by ", StopRequest::NameOf(signal), " at step ", where.step,
+          " of ", kSteps,
           where.micro == 0 ? "\n" : absl::StrCat(" and ", where.micro))));
   EXPECT_THAT(stopped.output,
               HasSubstr("go on with   trainer --run_dir=" + folder_));
@@ -235,11 +222,11 @@ TEST_P(StopEverywhere, ASecondSignalEndsAtOnceAndLosesNothingCommitted) {
   const auto& [where, first] = GetParam();
   // Each signal is the first one once and the second one once. A SIGHUP after a
   // SIGHUP is no second signal (stop_request.h).
-  const int count = std::size(kSignals);
-  int at = 0;
-  while (kSignals[at].number != first.number) ++at;
-  const int second = kSignals[(at + 1) % count].number;
-  const TrainerResult ended = TrainTo(where, [first = first.number, second] {
+  const std::vector<int> signals = StopRequest::Signals();
+  const size_t at =
+      std::find(signals.begin(), signals.end(), first) - signals.begin();
+  const int second = signals[(at + 1) % signals.size()];
+  const TrainerResult ended = TrainTo(where, [first = first, second] {
     SendToSelf(first);
     EndSelf(second);
   });
@@ -250,14 +237,14 @@ TEST_P(StopEverywhere, ASecondSignalEndsAtOnceAndLosesNothingCommitted) {
       << output;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, StopEverywhere,
-                         ::testing::Combine(::testing::ValuesIn(Places()),
-                                            ::testing::ValuesIn(kSignals)),
-                         [](const auto& info) {
-                           return absl::StrCat(std::get<0>(info.param).name,
-                                               "_",
-                                               std::get<1>(info.param).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, StopEverywhere,
+    ::testing::Combine(::testing::ValuesIn(Places()),
+                       ::testing::ValuesIn(StopRequest::Signals())),
+    [](const auto& info) {
+      return absl::StrCat(std::get<0>(info.param).name, "_",
+                          StopRequest::NameOf(std::get<1>(info.param)));
+    });
 
 }  // namespace
 }  // namespace reprise
