@@ -4,10 +4,13 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_join.h"
+#include "format/accepted_missing.h"
 #include "format/checkpoint_store.h"
 #include "format/diff.h"
 #include "format/digest/chunk_digest.h"
@@ -239,6 +242,21 @@ TEST(Examples, Inventory) {
   absl::Status status = reprise::RequireFor(
       snapshot, reprise::ResumeLevel::BITWISE, {reprise::Item::WITNESS});
   EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(Examples, AcceptedMissing) {
+  std::vector<reprise::MigrationRecord> history;
+  const std::vector<reprise::Item> items = {reprise::Item::MODE};
+  const std::string parent_manifest_digest(16, 'x');
+  std::ostringstream out;
+  history.push_back(reprise::AcceptedMissingRecord(items, /*step=*/7,
+                                                   parent_manifest_digest));
+  for (const reprise::AcceptedMissing& once :
+       reprise::AcceptedMissingIn(history)) {
+    out << "at step " << once.step << ": " << absl::StrJoin(once.items, " ")
+        << "\n";
+  }
+  EXPECT_EQ(out.str(), "at step 7: mode\n");
 }
 
 TEST(Examples, Diff) {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "format/accepted_missing.h"
 #include "format/refusal.h"
 #include "format/version.h"
 #include "trainer/begin_anew.h"
@@ -79,6 +80,11 @@ std::string ContinueAs(const std::string& run_dir, const ResumeChoice& choice,
   info.accepted_missing.insert(info.accepted_missing.end(),
                                choice.begin_anew.begin(),
                                choice.begin_anew.end());
+  // Later attempts lack nothing any more; the history goes on saying it.
+  if (!info.accepted_missing.empty()) {
+    info.history.push_back(AcceptedMissingRecord(
+        info.accepted_missing, snapshot.step, from.manifest_digest));
+  }
   if (from.format_major < kNewestMajor) {
     absl::StrAppendFormat(
         &said,

@@ -36,7 +36,9 @@ std::string TextOf(const CheckpointPosition& p) {
 }  // namespace
 
 Saver::Saver(Parts parts)
-    : parts_(std::move(parts)), saved_(parts_.resumed_from) {
+    : parts_(std::move(parts)),
+      copier_(parts_.copier),
+      saved_(parts_.resumed_from) {
   if (saved_.has_value()) {
     next_[NameOf(*saved_)] = {saved_->step + 1, parts_.resumed_digest, {}};
   }
@@ -49,20 +51,62 @@ absl::Status Saver::Save(const TrainState& state, bool wait) {
   if (!saved_.has_value() || !Same(*saved_, here)) {
     // The log first: a committed step is in it even after a power cut.
     if (auto s = parts_.metrics->Sync(); !s.ok()) return s;
-    Snapshot snapshot = Capture(state);
-    not_finite_ = MarkNotFinite(&snapshot);
+    std::optional<StagedTensors> staged;
+    std::optional<Snapshot> snapshot = Stage(state, &staged);
+    not_finite_.clear();
+    if (!snapshot.has_value()) {
+      snapshot = Capture(state);
+      not_finite_ = MarkNotFinite(&*snapshot);
+    }
     // The run ends with one that is not finite: it is on the disk before.
     const bool behind =
         parts_.config->background() && !wait && not_finite_.empty();
-    if (auto s = behind ? SaveBehind(snapshot) : SaveNow(snapshot); !s.ok()) {
+    if (behind && parts_.config->when_busy() == "skip" &&
+        parts_.store->IsSaving()) {
+      parts_.progress->Print(
+          absl::StrCat("Skipped the save of ", TextOf(here),
+                       ": the one before is still being written"));
+      return absl::OkStatus();
+    }
+    // Waits for the one before: its end is reported before this begins, and its
+    // pinned memory is free.
+    if (auto s = Settle(); !s.ok()) return s;
+    if (staged.has_value()) {
+      if (auto s = staged->Start(); !s.ok()) {
+        parts_.progress->Print(absl::StrCat(
+            "Snapshots are plain copies from here on, which training waits "
+            "for: ",
+            s.message()));
+        copier_ = nullptr;
+        staged.reset();
+        snapshot = Capture(state);
+      }
+    }
+    if (auto s = behind ? SaveBehind(*snapshot, staged.has_value())
+                        : SaveNow(*snapshot);
+        !s.ok()) {
       return s;
     }
   }
   return wait ? Settle() : absl::OkStatus();
 }
 
+std::optional<Snapshot> Saver::Stage(
+    const TrainState& state, std::optional<StagedTensors>* staged) const {
+  if (copier_ == nullptr) return std::nullopt;
+  staged->emplace(copier_);
+  Snapshot snapshot =
+      CaptureState(state, *parts_.schedule, parts_.run, (*staged)->View());
+  if ((*staged)->AllFinite() &&
+      (!snapshot.scaler.has_value() || std::isfinite(snapshot.scaler->scale))) {
+    return snapshot;
+  }
+  // Plain copies, in which what is not finite can be named.
+  staged->reset();
+  return std::nullopt;
+}
+
 absl::Status Saver::SaveNow(const Snapshot& snapshot) {
-  if (auto s = Settle(); !s.ok()) return s;
   const TimeBudget clock;
   const CheckpointPosition here = PositionOf(snapshot);
   parts_.observer->OnSaveBegin(snapshot);
@@ -81,21 +125,11 @@ absl::Status Saver::SaveNow(const Snapshot& snapshot) {
   return removed.status();
 }
 
-absl::Status Saver::SaveBehind(const Snapshot& snapshot) {
+absl::Status Saver::SaveBehind(const Snapshot& snapshot, bool staged) {
   const CheckpointPosition here = PositionOf(snapshot);
   AsyncSaveOptions options;
-  options.prune = not_finite_.empty();
-  if (parts_.config->when_busy() == "skip") {
-    options.when_busy = AsyncSaveOptions::WhenBusy::kSkip;
-    if (parts_.store->IsSaving()) {
-      parts_.progress->Print(
-          absl::StrCat("Skipped the save of ", TextOf(here),
-                       ": the one before is still being written"));
-      return absl::OkStatus();
-    }
-  }
-  // Waits for the one before, so that its end is reported before this begins.
-  if (auto s = Settle(); !s.ok()) return s;
+  options.prune = true;
+  if (staged) options.tensors = AsyncSaveOptions::Tensors::kHandedOver;
   parts_.observer->OnSaveBegin(snapshot);
   const auto started = parts_.store->SaveAsync(snapshot, options);
   if (!started.ok()) {

@@ -1,6 +1,12 @@
 // Saver: brings the training state to the disk, at once or behind training, and
 // keeps the run folder in order.
 //
+// On a GPU the snapshot is copied through pinned memory behind the device's
+// work (trainer/checkpoint/staged_tensors.h): a save that is written behind
+// returns before a byte of it has left the device. Where that cannot be done,
+// and for a state that is not finite, the copy is a plain one that the caller
+// waits for.
+//
 //   saver.Save(state, /*wait=*/false);   // where a save is due
 //   saver.Poll();                        // at every turn: late errors
 //   saver.StepDone(event);               // after every step
@@ -10,6 +16,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,7 +26,9 @@
 #include "format/checkpoint_store.h"
 #include "format/run_layout.h"
 #include "reprise/trainer/config/v1/trainer_config.pb.h"
+#include "trainer/checkpoint/staged_tensors.h"
 #include "trainer/checkpoint/train_state_codec.h"
+#include "trainer/cuda/host_copier.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
 #include "trainer/schedule/schedule.h"
@@ -45,6 +54,8 @@ class Saver {
     // The checkpoint resumed from, where it lies in the run folder.
     std::optional<CheckpointPosition> resumed_from;
     std::string resumed_digest;
+    // Null: tensors are on the CPU, or copied plainly.
+    std::shared_ptr<cuda::HostCopier> copier = nullptr;
   };
 
   explicit Saver(Parts parts);
@@ -72,16 +83,23 @@ class Saver {
   void StepDone(const StepEvent& event);
 
  private:
-  // Waits for the save in flight and reports it.
+  // Waits for the save in flight and reports it. None is in flight when SaveNow
+  // and SaveBehind begin.
   absl::Status Settle();
   absl::Status SaveNow(const Snapshot& snapshot);
-  absl::Status SaveBehind(const Snapshot& snapshot);
+  // `staged`: the tensors own their bytes, and nothing is copied.
+  absl::Status SaveBehind(const Snapshot& snapshot, bool staged);
+  // The state as a checkpoint holds it, with its tensors staged; nullopt where
+  // that cannot be done or the state is not finite.
+  std::optional<Snapshot> Stage(const TrainState& state,
+                                std::optional<StagedTensors>* staged) const;
   void Committed(const std::string& name, const std::string& digest);
   void Removed(const std::vector<std::string>& names);
   void WriteNextLoss(const std::string& name);
   void PrintNotices();
 
   const Parts parts_;
+  std::shared_ptr<cuda::HostCopier> copier_;
   std::optional<CheckpointPosition> saved_;
   // The save that is written behind.
   std::optional<CheckpointPosition> in_flight_;

@@ -5,6 +5,7 @@
 
 #include "format/run_layout.h"
 #include "trainer/checkpoint/next_loss.h"
+#include "trainer/cuda/pinned_copier.h"
 #include "trainer/data/augment.h"
 #include "trainer/data/loader.h"
 #include "trainer/evaluator.h"
@@ -34,6 +35,9 @@ Saver::Parts SavingParts(const TrainRunParts& parts, const BuiltRun& run) {
                       parts.budget,
                       std::nullopt,
                       ""};
+  saving.copier = cuda::PinnedCopierFor(
+      run.device,
+      [&parts](absl::string_view why) { parts.progress->Print(why); });
   const ResumeChoice& choice = *parts.choice;
   if (choice.from.has_value() && choice.in_run_folder) {
     const Snapshot& snapshot = choice.from->snapshot;

@@ -187,6 +187,10 @@ PyDocument ExportTorch(const Snapshot& snapshot) {
   PyValue* model = build.New(Kind::kDict);
   build.Tensors(ExportWeights(snapshot), model);
   build.Set(root, "model", model);
+  if (!snapshot.masters.empty()) {
+    build.Set(root, "master",
+              build.Tensors(snapshot.masters, build.New(Kind::kDict)));
+  }
   if (snapshot.optimizer.has_value() &&
       IsSaved(snapshot, Item::OPTIM_IDENTITY)) {
     build.Set(root, "optimizer", ExportOptimizer(snapshot, &build));

@@ -1,7 +1,9 @@
 // From Python's files to checkpoints and back.
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -272,6 +274,74 @@ TEST(Export, KeepsTiesAsOneStorage) {
   const PyValue* model = again->document.root->Get("model");
   EXPECT_EQ(TensorOf(*model->Get("wte.weight"))->data(),
             TensorOf(*model->Get("head.weight"))->data());
+}
+
+TEST(Export, C23_MastersGoThereAndBackByTheirNames) {
+  // Apart: two names of one storage would be tied.
+  static constexpr uint16_t kHalves[2][2] = {{0x3f80, 0x4000}, {0x4000, 0}};
+  static constexpr float kMasters[2][2] = {{1 + 0x1p-8f, 2}, {2, 0x1p-130f}};
+  Snapshot snapshot = FullSnapshot(60);
+  snapshot.masters.clear();
+  PyDocument document = ExportTorch(snapshot);
+  EXPECT_EQ(document.root->Get("master"), nullptr);
+  snapshot.parameters.clear();
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = i == 0 ? "a" : "b";
+    snapshot.parameters.push_back(
+        Tensor::View(name, DType::kBF16, {2}, kHalves[i]));
+    snapshot.masters.push_back(
+        Tensor::View(name, DType::kF32, {2}, kMasters[i]));
+  }
+  snapshot.buffers.clear();
+  snapshot.ema_weights.clear();
+  snapshot.optimizer.reset();
+  snapshot.schedule.reset();
+  document = ExportTorch(snapshot);
+  const auto file = ReadTorchFile(
+      FileSystem::Real(), WriteTempTorchFile("masters.pt", *document.root));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto imported = ImportTorch(*file, {});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const Snapshot& back = imported->snapshot;
+  EXPECT_EQ(PresenceOf(back, Item::MASTER), Presence::PRESENCE_SAVED);
+  ASSERT_EQ(back.masters.size(), 2);
+  EXPECT_EQ(back.masters[1].name(), "b");
+  EXPECT_EQ(std::memcmp(back.masters[1].data(), kMasters[1], 8), 0);
+  // Told that there are none, none are made up.
+  ImportOptions options;
+  options.master_key = "";
+  const auto without = ImportTorch(*file, options);
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_EQ(PresenceOf(without->snapshot, Item::MASTER),
+            Presence::PRESENCE_OMITTED);
+}
+
+TEST(Import, AWordUnderTheUsualKeyOfMastersIsKeptAsTheUsersOwn) {
+  static constexpr float kValues[] = {1, 2};
+  PyDocument document;
+  const auto add = [&document](PyValue::Kind kind, const std::string& text) {
+    PyValue& value = document.values.emplace_back();
+    value.kind = kind;
+    value.text = text;
+    return &value;
+  };
+  PyValue* weight = add(PyValue::Kind::kNone, "");
+  SetTensor(Tensor::View("", DType::kF32, {2}, kValues), weight);
+  PyValue* model = add(PyValue::Kind::kDict, "");
+  model->entries.emplace_back(add(PyValue::Kind::kText, "w"), weight);
+  PyValue* root = add(PyValue::Kind::kDict, "");
+  root->entries.emplace_back(add(PyValue::Kind::kText, "model"), model);
+  root->entries.emplace_back(add(PyValue::Kind::kText, "master"),
+                             add(PyValue::Kind::kBool, ""));
+  document.root = root;
+  const auto imported = ImportTorch(TorchFile{std::move(document)}, {});
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_TRUE(imported->snapshot.masters.empty());
+  bool kept = false;
+  for (const UserValue& user : imported->snapshot.user) {
+    kept |= user.name == "master";
+  }
+  EXPECT_TRUE(kept);
 }
 
 TEST(Export, HoldsEmaAndCountersWhereThereAreAny) {

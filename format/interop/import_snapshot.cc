@@ -49,6 +49,11 @@ const std::vector<absl::string_view>& EmaKeys() {
       "ema", "model_ema", "ema_state_dict", "state_dict_ema"};
   return *keys;
 }
+const std::vector<absl::string_view>& MasterKeys() {
+  static const auto* keys = new std::vector<absl::string_view>{
+      "master", "masters", "master_params", "master_weights", "fp32_params"};
+  return *keys;
+}
 const std::vector<absl::string_view>& StepKeys() {
   static const auto* keys = new std::vector<absl::string_view>{
       "step", "global_step", "iter_num", "iteration", "iter", "it", "steps"};
@@ -76,6 +81,7 @@ class Importer {
       }
     }
     absl::Status status = Model();
+    if (status.ok()) status = Masters();
     if (status.ok()) status = Optimizer();
     if (status.ok()) status = Scheduler();
     if (status.ok()) status = Scaler();
@@ -208,6 +214,68 @@ class Importer {
           "every name begins with module. or _orig_mod., a wrapper's prefix; "
           "ckpt_migrate --rename removes it everywhere at once");
     }
+    return absl::OkStatus();
+  }
+
+  // Each half-precision parameter has one, or none has.
+  absl::Status Masters() {
+    const std::string key = options_.master_key.value_or("");
+    if (bare_ || (options_.master_key.has_value() && key.empty())) {
+      return absl::OkStatus();
+    }
+    // "master": True is another thing, and kept under user.
+    std::vector<absl::string_view> keys = MasterKeys();
+    keys.erase(std::remove_if(keys.begin(), keys.end(),
+                              [this](absl::string_view usual) {
+                                const PyValue* value = root_.Get(usual);
+                                return value != nullptr &&
+                                       value->kind != Kind::kDict &&
+                                       value->kind != Kind::kList &&
+                                       value->kind != Kind::kTuple;
+                              }),
+               keys.end());
+    absl::StatusOr<const PyValue*> found = Find(key, keys);
+    if (!found.ok()) return found.status();
+    if (*found == nullptr) return absl::OkStatus();
+    const auto mismatch = [](absl::string_view what) {
+      return MakeRefusal(Refusal::MISMATCH, absl::StrCat("master: ", what));
+    };
+    if (!IsStateDict(**found)) {
+      return mismatch(absl::StrCat(
+          "expected a dict of the parameters' names and fp32 tensors, found ",
+          Describe(**found),
+          ". Say where it is with the option master_key, or "
+          "with an empty one that there is none"));
+    }
+    std::map<std::string, const Tensor*> wanted;
+    for (const Tensor& p : trained_) {
+      if (p.dtype() == DType::kF16 || p.dtype() == DType::kBF16) {
+        wanted[p.name()] = &p;
+      }
+    }
+    for (const auto& [name, value] : (*found)->entries) {
+      const Tensor master = Renamed(*TensorOf(*value), name->text);
+      auto parameter = wanted.find(name->text);
+      if (parameter == wanted.end()) {
+        return mismatch(absl::StrCat(
+            name->text, " is no half-precision parameter of the model"));
+      }
+      if (master.dtype() != DType::kF32 ||
+          master.shape() != parameter->second->shape()) {
+        return mismatch(
+            absl::StrCat(name->text, ": expected f32 [",
+                         absl::StrJoin(parameter->second->shape(), ", "),
+                         "], found ", Name(master.dtype()), " [",
+                         absl::StrJoin(master.shape(), ", "), "]"));
+      }
+      wanted.erase(parameter);
+      snapshot().masters.push_back(master);
+    }
+    if (!wanted.empty()) {
+      return mismatch(absl::StrCat("there is none of ", wanted.begin()->first,
+                                   ", a parameter in half precision"));
+    }
+    snapshot().MarkSaved(Item::MASTER);
     return absl::OkStatus();
   }
 

@@ -31,6 +31,9 @@ struct ImportOptions {
   // Keys of the file's dict; empty: the usual names are tried.
   std::string model_key, optimizer_key, scheduler_key, scaler_key, ema_key,
       step_key;
+  // The same of the fp32 masters of half-precision parameters, a dict of names
+  // and tensors; with an empty key there are none in the file.
+  std::optional<std::string> master_key;
   // Attempted steps completed, where the file does not say.
   std::optional<uint64_t> step;
   // RE2 patterns, one for each parameter group of the optimizer, in its order:
@@ -59,7 +62,8 @@ struct ImportedSnapshot {
 };
 
 // Errors: MISSING_ITEM when there is no model in it, MISMATCH when the
-// optimizer's positions fit no or more than one order of the parameters,
+// optimizer's positions fit no or more than one order of the parameters, or a
+// master is not one of a half-precision parameter,
 // INVALID_VALUE, INVALID_ARGUMENT for options that fit nothing, UNIMPLEMENTED
 // for optimizers other than Adam, AdamW and SGD.
 absl::StatusOr<ImportedSnapshot> ImportTorch(const TorchFile& file,

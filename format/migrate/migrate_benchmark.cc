@@ -141,7 +141,7 @@ void Measure(const std::string& folder, uint64_t gib, int parameters,
 }  // namespace reprise
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  if (argc < 2 || argv[1][0] == '-') {
     std::cerr << "usage: migrate_benchmark FOLDER [PARAMETERS] [ROUNDS]\n";
     return 1;
   }

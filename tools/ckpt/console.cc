@@ -1,5 +1,8 @@
 #include "tools/ckpt/console.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -111,6 +114,18 @@ void PrintJson(const google::protobuf::Message& message, std::ostream& out) {
   if (json.empty() || json.back() != '\n') out << "\n";
 }
 
+namespace {
+
+// A line that wraps could not be written over again.
+size_t MostColumns() {
+  winsize size = {};
+  const bool known =
+      ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return (known ? size.ws_col : 80) - 1;
+}
+
+}  // namespace
+
 ProgressBar::ProgressBar(std::ostream& out, bool shown, std::string title)
     : out_(out),
       shown_(shown),
@@ -138,6 +153,7 @@ void ProgressBar::Update(uint64_t done, uint64_t total) {
       HumanBytes(total), ", ",
       HumanBytes(static_cast<uint64_t>(static_cast<double>(done) / seconds)),
       "/s");
+  line.resize(std::min(line.size(), MostColumns()));
   const size_t width = line.size();
   if (width < width_) line.append(width_ - width, ' ');
   width_ = width;

@@ -23,7 +23,7 @@ namespace {
 constexpr char kHelp[] =
     R"(Writes the newest checkpoint of a run folder, or the checkpoint given, as a file
 that Python opens: NAME.pt with torch.load(NAME, weights_only=True), a dict
-{model, optimizer, scheduler, scaler, ema, step, ...} whose parts the
+{model, master, optimizer, scheduler, scaler, ema, step, ...} whose parts the
 load_state_dict of torch's own classes takes; NAME.safetensors with
 safetensors.torch.load_file, weights only. An existing file is never replaced.
 )";
@@ -34,6 +34,7 @@ bool TorchHolds(Item item) {
     case Item::MODEL_PARAMS:
     case Item::MODEL_BUFFERS:
     case Item::MODEL_TIES:
+    case Item::MASTER:
     case Item::OPTIM_KIND:
     case Item::OPTIM_GROUPS:
     case Item::OPTIM_MOMENTS:

@@ -46,6 +46,9 @@ absl::StatusOr<ImportOptions> OptionsOf(const Arguments& arguments) {
   options.scaler_key = arguments.Text("scaler_key");
   options.ema_key = arguments.Text("ema_key");
   options.step_key = arguments.Text("step_key");
+  if (arguments.Has("master_key")) {
+    options.master_key = arguments.Text("master_key");
+  }
   options.groups = arguments.List("groups");
   options.group_names = arguments.List("group_names");
   options.optimizer = arguments.Text("optimizer");
@@ -66,17 +69,27 @@ absl::StatusOr<ImportOptions> OptionsOf(const Arguments& arguments) {
   return options;
 }
 
+// What is wrong with a file names it; what is wrong with options does not.
+absl::StatusOr<ImportedSnapshot> InFile(
+    absl::StatusOr<ImportedSnapshot> imported, const std::string& path) {
+  if (imported.ok() ||
+      RefusalOf(imported.status()) == Refusal::REFUSAL_UNSPECIFIED) {
+    return imported;
+  }
+  return Annotate(imported.status(), path);
+}
+
 absl::StatusOr<ImportedSnapshot> ReadForeign(const std::string& path,
                                              const ImportOptions& options) {
   if (absl::EndsWith(path, ".safetensors")) {
     absl::StatusOr<SafetensorsFile> file =
         ReadSafetensors(FileSystem::Real(), path);
     if (!file.ok()) return file.status();
-    return ImportSafetensors(*file, options);
+    return InFile(ImportSafetensors(*file, options), path);
   }
   absl::StatusOr<TorchFile> file = ReadTorchFile(FileSystem::Real(), path);
   if (!file.ok()) return file.status();
-  return ImportTorch(*file, options);
+  return InFile(ImportTorch(*file, options), path);
 }
 
 // A new run needs a place of its own: other checkpoints are another run's.
@@ -208,27 +221,30 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
 }  // namespace
 
 Verb ImportVerb() {
-  return {"import",
-          "FILE --out=FOLDER",
-          "makes a checkpoint of a file of torch.save or safetensors",
-          kHelp,
-          {{"out", "FOLDER", "the new run folder"},
-           {"step", "N", "attempted steps completed, if the file has no step"},
-           {"groups", "RE2,RE2", "the parameters of each optimizer group"},
-           {"group_names", "NAME,NAME", "names for the optimizer's groups"},
-           {"optimizer", "adam|adamw", "if the file does not say which"},
-           {"schedule_unit", "UNIT",
-            "applied, attempted, samples or epochs: what the scheduler counts"},
-           {"buffers", "RE2", "names that are buffers, not parameters"},
-           {"architecture", "NAME", "recorded with the weights"},
-           {"model_key", "KEY", "where the dict holds the weights"},
-           {"optimizer_key", "KEY", "... the optimizer's state dict"},
-           {"scheduler_key", "KEY", "... the scheduler's"},
-           {"scaler_key", "KEY", "... the GradScaler's"},
-           {"ema_key", "KEY", "... the averaged weights"},
-           {"step_key", "KEY", "... the step"},
-           {"json", "", "print the report as JSON (ImportReport)"}},
-          &Run};
+  return {
+      "import",
+      "FILE --out=FOLDER",
+      "makes a checkpoint of a file of torch.save or safetensors",
+      kHelp,
+      {{"out", "FOLDER", "the new run folder"},
+       {"step", "N", "attempted steps completed, if the file has no step"},
+       {"groups", "RE2,RE2", "the parameters of each optimizer group"},
+       {"group_names", "NAME,NAME", "names for the optimizer's groups"},
+       {"optimizer", "adam|adamw", "if the file does not say which"},
+       {"schedule_unit", "UNIT",
+        "applied, attempted, samples or epochs: what the scheduler counts"},
+       {"buffers", "RE2", "names that are buffers, not parameters"},
+       {"architecture", "NAME", "recorded with the weights"},
+       {"model_key", "KEY", "where the dict holds the weights"},
+       {"optimizer_key", "KEY", "... the optimizer's state dict"},
+       {"scheduler_key", "KEY", "... the scheduler's"},
+       {"scaler_key", "KEY", "... the GradScaler's"},
+       {"ema_key", "KEY", "... the averaged weights"},
+       {"step_key", "KEY", "... the step"},
+       {"master_key", "KEY",
+        "... fp32 masters of half-precision weights; empty: there are none"},
+       {"json", "", "print the report as JSON (ImportReport)"}},
+      &Run};
 }
 
 }  // namespace reprise::ckpt

@@ -171,6 +171,7 @@ CheckpointLine LineOf(const ListedCheckpoint& listed) {
 }
 
 absl::Status CheckIsRun(const std::string& path) {
+  if (absl::Status status = CheckIsNoFile(path); !status.ok()) return status;
   absl::StatusOr<std::vector<RunEntry>> entries = ListRunEntries(path);
   if (!entries.ok()) return entries.status();
   if (!entries->empty()) return absl::OkStatus();

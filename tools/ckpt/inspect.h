@@ -41,7 +41,8 @@ absl::StatusOr<Tensor> ReadOne(const Inspected& inspected,
 // What `listed` says, as a line of a report.
 CheckpointLine LineOf(const ListedCheckpoint& listed);
 
-// ABSENT when `path` is no run folder with a checkpoint in it.
+// ABSENT when `path` is no run folder with a checkpoint in it; as of
+// CheckIsNoFile (locate.h).
 absl::Status CheckIsRun(const std::string& path);
 
 }  // namespace reprise::ckpt

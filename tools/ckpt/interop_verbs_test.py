@@ -114,6 +114,41 @@ class InteropVerbsTest(unittest.TestCase):
             self.assertEqual(done.stdout, '')
             self.assertFalse(os.path.exists(self.path('run')), words)
 
+    # Files of the real torch.save that hold what is no plain state, or lack what they must have.
+    def test_C36_import_refuses_by_name_what_is_no_plain_state(self):
+        cases = {
+            'dtype': (10, ['torch.float8_e8m0fnu', 'nothing was executed']),
+            'sparse': (10, ['_rebuild_sparse_tensor', 'nothing was executed']),
+            'quantized': (10, ['_rebuild_qtensor', 'nothing was executed']),
+            'class': (10, ['argparse.Namespace', 'nothing was executed']),
+            'whole_model': (10, ['torch.nn.modules.linear.Linear', 'nothing was executed']),
+            'views': (11, ['model.params all', 'model.params part', 'share some of their bytes']),
+            'transposed_view': (11, ['model.params w_t', 'share some of their bytes']),
+            'no_model': (11, ['MISSING_ITEM', 'model.params', 'optimizer, step']),
+            'no_param_groups': (11, ['MISSING_ITEM', 'param_groups']),
+            'no_growth_tracker': (11, ['MISSING_ITEM', 'scaler', '_growth_tracker']),
+            'no_moment_shape': (11, ['MISMATCH', 'optim.identity']),
+            'one_master': (11, ['MISMATCH', 'master: there is none of b']),
+            'master_of_another_shape': (11, ['MISMATCH', 'master: a', 'f32 [2, 2]', 'f32 [4]']),
+            'master_of_nothing': (11, ['MISMATCH', 'master: c']),
+            'masters_by_position': (11, ['MISMATCH', 'master', 'master_key']),
+        }
+        there = sorted(n for n in os.listdir(FIXTURES) if n.startswith('refused_'))
+        self.assertEqual(there, sorted('refused_%s.pt' % name for name in cases))
+        for name, (code, says) in cases.items():
+            with self.subTest(name):
+                path = self.fixture('refused_%s.pt' % name)
+                done = self.ckpt('import', path, '--out', self.path('run'), code=code)
+                for text in says:
+                    self.assertIn(text, done.stderr)
+                if 'share some' not in says[-1]:
+                    self.assertIn(path, done.stderr)
+                self.assertEqual(done.stdout, '')
+                self.assertEqual(os.listdir(self.folder), [])
+                report = json.loads(self.ckpt('import', path, '--json', '--out', self.path('run'),
+                                              code=code).stdout)
+                self.assertEqual(report['exitCode'], code)
+
     def test_import_refuses_damaged_safetensors_and_leaves_nothing_behind(self):
         with open(self.fixture('everything.safetensors'), 'rb') as file:
             whole = file.read()

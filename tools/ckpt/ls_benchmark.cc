@@ -17,7 +17,7 @@
 #include "format/testing/full_snapshot.h"
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 4) {
+  if (argc < 2 || argc > 4 || argv[1][0] == '-') {
     std::cerr << "usage: ls_benchmark FOLDER [CHECKPOINTS] [ROUNDS]\n";
     return 1;
   }

@@ -13,6 +13,7 @@
 #include "format/run_listing.h"
 #include "tools/ckpt/console.h"
 #include "tools/ckpt/inspect.h"
+#include "tools/ckpt/locate.h"
 
 namespace reprise::ckpt {
 namespace {
@@ -22,6 +23,11 @@ constexpr char kHelp[] =
 when an attempt went on from an earlier one. Reads the small parts of manifests
 only, so "not read" says nothing about tensors; --verify reads everything. Takes
 no lock: a run may be training meanwhile.
+
+Ends with 0 when the run could be listed, whatever is in the list: "state" of
+--json says what is damaged as far as it was looked at. For a script that asks
+whether all is well, --verify ends with 11 where anything is not (as does ckpt
+verify).
 
 "best" marks the checkpoint at whose step, as the newest one records, the best
 evaluation was; "latest" what the hint for people names.
@@ -135,6 +141,7 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
         "expected one run folder; ckpt ls --help says more");
   }
   const std::string& run = arguments.paths()[0];
+  if (absl::Status status = CheckIsNoFile(run); !status.ok()) return status;
   absl::StatusOr<RunListing> listing = ListRun(run);
   if (!listing.ok()) return listing.status();
   ListReport report;

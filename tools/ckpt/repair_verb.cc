@@ -11,6 +11,7 @@
 #include "format/run_listing.h"
 #include "tools/ckpt/console.h"
 #include "tools/ckpt/inspect.h"
+#include "tools/ckpt/locate.h"
 
 namespace reprise::ckpt {
 namespace {
@@ -21,6 +22,9 @@ not finish left behind, and makes the hint "latest" name the newest checkpoint
 that verifies. Committed checkpoints are never touched, damaged ones neither:
 they are named, for somebody to look at. A trainer does all this by itself when
 it starts.
+
+Ends with 0 when the folder is in order, also where a damaged checkpoint stays;
+ckpt verify ends with 11 for that.
 
 Takes the run's lock: a run that trains is left alone (exit code 2). --dry_run
 only looks and needs no lock.
@@ -80,6 +84,7 @@ absl::Status Run(const Arguments& arguments, Streams streams) {
         "expected one run folder; ckpt repair --help says more");
   }
   const std::string& run = arguments.paths()[0];
+  if (absl::Status status = CheckIsNoFile(run); !status.ok()) return status;
   absl::StatusOr<RunListing> listing = ListRun(run);
   if (!listing.ok()) return listing.status();
   // A first save may have died before it committed anything.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "format/accepted_missing.h"
 #include "format/field_values.h"
 #include "format/inventory.h"
 #include "format/refusal.h"
@@ -106,6 +107,7 @@ void AddItems(const Inspected& inspected, ShowReport* report) {
 
 void AddHistory(const Snapshot& snapshot, ShowReport* report) {
   for (const MigrationRecord& record : snapshot.history) {
+    if (IsAcceptedMissing(record)) continue;
     std::string text =
         absl::StrCat("version ", record.from_major, " to ", record.to_major,
                      " by ", record.program, ", from manifest ",
@@ -117,6 +119,12 @@ void AddHistory(const Snapshot& snapshot, ShowReport* report) {
   }
   for (Item item : snapshot.accepted_missing) {
     report->add_accepted_missing(TextOf(item));
+  }
+  for (const AcceptedMissing& once : AcceptedMissingIn(snapshot.history)) {
+    BegunAnew* begun = report->add_begun_anew();
+    begun->set_step(once.step);
+    begun->set_manifest_digest(absl::BytesToHexString(once.manifest_digest));
+    for (const std::string& item : once.items) begun->add_items(item);
   }
 }
 
@@ -156,7 +164,12 @@ void PrintHead(const Inspected& inspected, const ShowReport& report,
   add("can resume",
       report.level().empty() ? "at no level (ckpt missing)" : report.level());
   for (const std::string& entry : report.history()) add("migrated", entry);
-  if (report.accepted_missing_size() > 0) {
+  for (const BegunAnew& begun : report.begun_anew()) {
+    add("begun anew", absl::StrCat("at step ", begun.step(), ": ",
+                                   absl::StrJoin(begun.items(), " ")));
+  }
+  // A program that keeps no such history says it of its own attempt only.
+  if (report.begun_anew().empty() && report.accepted_missing_size() > 0) {
     add("begun anew", absl::StrJoin(report.accepted_missing(), " "));
   }
   table.Print(streams.out, colours);

@@ -1,14 +1,17 @@
 """The verbs of ckpt that look at runs and keep them in order, as processes."""
 
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
 import pty
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 CKPT = 'tools/ckpt/ckpt'
@@ -388,22 +391,42 @@ class VerbsTest(unittest.TestCase):
         for no_color in (None, '1'):
             if no_color:
                 environment['NO_COLOR'] = no_color
-            main, other = pty.openpty()
-            with subprocess.Popen([CKPT, 'verify', self.run_folder], stdout=other, stderr=other,
-                                  env=environment) as process:
-                os.close(other)
-                text = b''
-                try:
-                    while True:
-                        part = os.read(main, 4096)
-                        if not part:
-                            break
-                        text += part
-                except OSError:
-                    pass  # the other side was closed
-                process.wait()
-            os.close(main)
+            text = self.on_terminal(80, environment, 'verify', self.run_folder)
             self.assertEqual(b'\x1b[32m' in text, no_color is None, text)
+
+    def on_terminal(self, columns, environment, *words):
+        """What a terminal of so many columns is sent."""
+        main, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+        with subprocess.Popen([CKPT, *words], stdout=other, stderr=other, env=environment) as process:
+            os.close(other)
+            text = b''
+            try:
+                while True:
+                    part = os.read(main, 4096)
+                    if not part:
+                        break
+                    text += part
+            except OSError:
+                pass  # the other side was closed
+            process.wait()
+        os.close(main)
+        return text
+
+    def test_verify_shows_its_progress_on_a_terminal_within_its_width_and_takes_it_away(self):
+        self.make(10)
+        for columns in (120, 60, 30):
+            text = self.on_terminal(columns, dict(os.environ, TERM='xterm'), 'verify', self.run_folder)
+            # Lines of the bar, then blanks over the last of them, then the result.
+            *bars, blank, result = text.split(b'\r')[:-1] if text.endswith(b'\r\n') else text.split(b'\r')
+            bars = [bar for bar in bars if bar]
+            self.assertTrue(bars, text)
+            for bar in bars:
+                self.assertTrue(bar.startswith(name_of(10).encode() + b' ['), text)
+                self.assertLess(len(bar), columns)
+            self.assertEqual(blank, b' ' * len(bars[-1]))
+            self.assertIn(b'whole', result)
+        self.assertNotIn('[', self.ckpt('verify', self.run_folder).stderr)
 
 
 if __name__ == '__main__':

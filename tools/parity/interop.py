@@ -6,11 +6,12 @@
                                            and goes on training from the second, bit for bit
     tools/parity/run.sh interop FILE...    reads such files (or safetensors) and prints them
 
-Beside each NAME.pt or NAME.safetensors lies NAME.txt: one line for each value, in order: its path, kind
+refused_NAME.pt are what `ckpt import` must refuse (tools/ckpt:interop_verbs_test). Beside each other NAME.pt or NAME.safetensors lies NAME.txt: one line for each value, in order: its path, kind
 and exact contents (bits of numbers, bytes of tensors). The C++ tests print what they read in the same
 way and compare the lines.
 """
 
+import argparse
 import collections
 import os
 import struct
@@ -172,6 +173,37 @@ def everything():
             'text': 'caf\u00e9', 'list': [1, [2.5, 'x'], ()], 'numbered': {0: 'a', 300: 'b'}}
 
 
+def refused():
+    """Name -> what no importer can take for plain state, or lacks what it must have."""
+    torch.manual_seed(4)
+    model, optimizer, scheduler, scaler = small_parts()
+    train(model, optimizer, scheduler, scaler, steps=2)
+    whole = state_of(model, optimizer, scheduler, scaler)
+    base = torch.arange(6.)
+
+    def without(part, key):
+        return dict(whole, **{part: {k: v for k, v in whole[part].items() if k != key}})
+
+    halves = {'a': torch.ones(2, 2, dtype=torch.bfloat16), 'b': torch.ones(2, 2, dtype=torch.bfloat16)}
+    return {
+        'dtype': {'model': {'w': torch.zeros(2, dtype=torch.float8_e8m0fnu)}},
+        'sparse': {'model': {'w': torch.eye(2).to_sparse()}},
+        'quantized': {'model': {'w': torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)}},
+        'class': dict(whole, args=argparse.Namespace(lr=0.1)),
+        'whole_model': {'model': torch.nn.Linear(2, 2)},
+        'views': {'model': {'all': base, 'part': base[2:]}},
+        'transposed_view': {'model': {'w': base.reshape(2, 3), 'w_t': base.reshape(2, 3).t()}},
+        'no_model': {'optimizer': whole['optimizer'], 'step': 2},
+        'no_param_groups': without('optimizer', 'param_groups'),
+        'no_growth_tracker': without('scaler', '_growth_tracker'),
+        'no_moment_shape': dict(whole, model=torch.nn.Linear(3, 2).state_dict()),
+        'one_master': {'model': halves, 'master': {'a': torch.ones(2, 2)}},
+        'master_of_another_shape': {'model': halves, 'master': {'a': torch.ones(4), 'b': torch.ones(2, 2)}},
+        'master_of_nothing': {'model': halves, 'master': {'c': torch.ones(2, 2)}},
+        'masters_by_position': {'model': halves, 'master': [torch.ones(2, 2), torch.ones(2, 2)]},
+    }
+
+
 def write():
     os.makedirs(FIXTURES, exist_ok=True)
     save('seed_example', seed_example())
@@ -184,6 +216,8 @@ def write():
                _use_new_zipfile_serialization=False)
     torch.save({'loss': numpy.float32(1)}, os.path.join(FIXTURES, 'numpy_scalar.pt'))
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), os.path.join(FIXTURES, 'torchscript.pt'))
+    for name, value in refused().items():
+        torch.save(value, os.path.join(FIXTURES, 'refused_%s.pt' % name))
     tensors = {name: t for name, t in everything()['dtypes'].items() if name != 'c128'}
     tensors['matrix'] = torch.arange(6.).reshape(2, 3)
     tensors['nothing'] = torch.zeros(0, 2)

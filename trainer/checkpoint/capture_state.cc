@@ -13,7 +13,6 @@
 #include "format/random/keyed_permutation.h"
 #include "format/random/philox.h"
 #include "trainer/checkpoint/step_values.h"
-#include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/checkpoint/witness.h"
 #include "trainer/version.h"
@@ -53,21 +52,22 @@ void CaptureRun(const RunInfo& run, Snapshot* snapshot) {
             snapshot);
 }
 
-void CaptureModel(const Model& model, const RunInfo& run, Snapshot* snapshot) {
+void CaptureModel(const Model& model, const RunInfo& run,
+                  const ViewFunction& view, Snapshot* snapshot) {
   snapshot->architecture = run.architecture;
   snapshot->initialisation = model.initialisation();
   snapshot->mode = ModelMode();
   snapshot->frozen.emplace();
   for (const NamedTensor& t : model.Parameters()) {
-    snapshot->parameters.push_back(ViewOf(t.name, t.tensor));
+    snapshot->parameters.push_back(view(t.name, t.tensor));
     if (!t.tensor.requires_grad()) snapshot->frozen->push_back(t.name);
   }
   for (const NamedTensor& t : model.TiedNames()) {
-    snapshot->parameters.push_back(ViewOf(t.name, t.tensor));
+    snapshot->parameters.push_back(view(t.name, t.tensor));
   }
   MarkSaved({Item::MODEL_PARAMS, Item::FROZEN_FLAGS, Item::MODE}, snapshot);
   for (const NamedTensor& t : model.Buffers()) {
-    snapshot->buffers.push_back(ViewOf(t.name, t.tensor));
+    snapshot->buffers.push_back(view(t.name, t.tensor));
   }
   if (!snapshot->buffers.empty()) {
     snapshot->MarkSaved(Item::MODEL_BUFFERS);
@@ -89,8 +89,9 @@ bool KeepsMoments(const OptimizerState& optimizer) {
   return false;
 }
 
-void CaptureOptimizer(const Optimizer& optimizer, Snapshot* snapshot) {
-  snapshot->optimizer = optimizer.state();
+void CaptureOptimizer(const Optimizer& optimizer, const ViewFunction& view,
+                      Snapshot* snapshot) {
+  snapshot->optimizer = optimizer.state(view);
   OptimizerState& state = *snapshot->optimizer;
   state.state_dtype = DType::kF32;
   MarkSaved({Item::OPTIM_KIND, Item::OPTIM_GROUPS, Item::OPTIM_IDENTITY,
@@ -110,7 +111,7 @@ void CaptureOptimizer(const Optimizer& optimizer, Snapshot* snapshot) {
       }
     }
   }
-  snapshot->masters = optimizer.masters();
+  snapshot->masters = optimizer.masters(view);
   if (!snapshot->masters.empty()) {
     snapshot->MarkSaved(Item::MASTER);
   } else {
@@ -225,7 +226,8 @@ void CaptureStepOptions(const TrainState& state, Snapshot* snapshot) {
   }
 }
 
-void CaptureEma(const TrainState& state, Snapshot* snapshot) {
+void CaptureEma(const TrainState& state, const ViewFunction& view,
+                Snapshot* snapshot) {
   if (state.ema == nullptr) {
     MarkNotApplicable({Item::EMA_WEIGHTS, Item::EMA_UPDATES, Item::EMA_CONFIG},
                       "no average of the weights is kept", snapshot);
@@ -239,12 +241,13 @@ void CaptureEma(const TrainState& state, Snapshot* snapshot) {
     return;
   }
   for (const NamedTensor& t : state.ema->averages()) {
-    snapshot->ema_weights.push_back(ViewOf(t.name, t.tensor));
+    snapshot->ema_weights.push_back(view(t.name, t.tensor));
   }
   snapshot->MarkSaved(Item::EMA_WEIGHTS);
 }
 
-void CaptureStepInProgress(const TrainState& state, Snapshot* snapshot) {
+void CaptureStepInProgress(const TrainState& state, const ViewFunction& view,
+                           Snapshot* snapshot) {
   snapshot->accumulation = state.accumulation;
   snapshot->MarkSaved(Item::ACCUM_COUNT);
   if (state.accumulation.count == 0) {
@@ -255,7 +258,7 @@ void CaptureStepInProgress(const TrainState& state, Snapshot* snapshot) {
   }
   for (const NamedTensor& t : state.model->Parameters()) {
     if (!t.tensor.grad().defined()) continue;
-    snapshot->gradients.push_back(ViewOf(t.name, t.tensor.grad()));
+    snapshot->gradients.push_back(view(t.name, t.tensor.grad()));
   }
   snapshot->MarkSaved(Item::ACCUM_GRADS);
   snapshot->user = {{kStepLoss, state.so_far.loss},
@@ -266,19 +269,19 @@ void CaptureStepInProgress(const TrainState& state, Snapshot* snapshot) {
 }  // namespace
 
 Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
-                      const RunInfo& run) {
+                      const RunInfo& run, const ViewFunction& view) {
   Snapshot snapshot;
   snapshot.step = state.attempted;
   CaptureRun(run, &snapshot);
-  CaptureModel(*state.model, run, &snapshot);
-  CaptureOptimizer(*state.optimizer, &snapshot);
+  CaptureModel(*state.model, run, view, &snapshot);
+  CaptureOptimizer(*state.optimizer, view, &snapshot);
   CaptureSchedule(state, schedule, &snapshot);
   CaptureScaler(state, &snapshot);
   CaptureData(*state.sampler, run.augmentation, &snapshot);
   CaptureGenerators(state, &snapshot);
   CaptureStepOptions(state, &snapshot);
-  CaptureEma(state, &snapshot);
-  CaptureStepInProgress(state, &snapshot);
+  CaptureEma(state, view, &snapshot);
+  CaptureStepInProgress(state, view, &snapshot);
   CaptureProgress(state, &snapshot);
   snapshot.witness = WitnessOf(state);
   snapshot.MarkSaved(Item::WITNESS);

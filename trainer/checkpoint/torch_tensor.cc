@@ -76,11 +76,30 @@ Tensor ViewOf(std::string name, const at::Tensor& tensor) {
       owner->strides().vec(), owner, data);
   if (owner->numel() > 0 && !tensor.is_cpu()) {
     // A copy: the device's address says which tensors are one.
-    const c10::Storage& storage = tensor.storage();
-    view.SetStorage(reinterpret_cast<uint64_t>(storage.data()),
-                    tensor.storage_offset() * tensor.element_size());
+    const Tensor::Storage storage = StorageOf(tensor);
+    view.SetStorage(storage.id, storage.offset);
   }
   return view;
+}
+
+Tensor ViewThrough(std::string name, const at::Tensor& tensor,
+                   const at::Tensor& dense, Tensor::CopyFunction copy) {
+  const DType dtype = FromTorch(dense.scalar_type());
+  const std::vector<uint32_t> order =
+      Tensor::Strided("", dtype, dense.sizes().vec(), dense.strides().vec(),
+                      nullptr, nullptr)
+          .DimensionOrder();
+  Tensor view = Tensor::OnDevice(std::move(name), dtype, dense.sizes().vec(),
+                                 order, std::move(copy));
+  const Tensor::Storage storage = StorageOf(tensor);
+  view.SetStorage(storage.id, storage.offset);
+  return view;
+}
+
+Tensor::Storage StorageOf(const at::Tensor& tensor) {
+  return {
+      reinterpret_cast<uint64_t>(tensor.storage().data()),
+      static_cast<uint64_t>(tensor.storage_offset() * tensor.element_size())};
 }
 
 absl::Status CopyInto(const Tensor& source, const at::Tensor& destination) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "format/snapshot.h"
+#include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/schedule/schedule.h"
 #include "trainer/train_state.h"
 
@@ -32,9 +33,10 @@ struct RunInfo {
 };
 
 // The state as `state` stands, every item of the inventory answered. Tensors
-// are views of the live ones: save before the next step.
+// are as `view` makes them; with ViewOf they are views of the live ones: save
+// before the next step.
 Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
-                      const RunInfo& run);
+                      const RunInfo& run, const ViewFunction& view = ViewOf);
 
 // Makes `state`, freshly built from the same configuration, the one that
 // `snapshot` (of version 1 or 2) holds; generators last, because building and

@@ -144,6 +144,31 @@ class CorpusTest(unittest.TestCase):
                                       ['--resume=' + migrated, '--threads=1'], 'default')
                 self.assertNotIn('Migrated in memory', again)
 
+    # Rules: MAN-8
+    def test_what_version_1_had_no_place_for_is_told_by_every_later_attempt(self):
+        def show(checkpoint, *more):
+            return subprocess.run(['tools/ckpt/ckpt', 'show', checkpoint, *more], check=True,
+                                  stdout=subprocess.PIPE, encoding='utf-8').stdout
+
+        checkpoint = checkpoint_of('v1/adamw-fp32-epoch-boundary')
+        run_dir = os.path.join(self.work, 'first-attempt')
+        shutil.copytree(checkpoint, os.path.join(run_dir, os.path.basename(checkpoint)))
+        c.run_trainer(run_dir, ['--threads=1', '--save_every=10', '--keep=100'], 'default')
+        first = os.path.join(run_dir, 'step-%012d' % 30)
+        _, later = c.continue_from(first, os.path.join(self.work, 'second-attempt'), 1, 'default')
+        of_first, of_later = (json.loads(show(path, '--json')) for path in (first, later))
+        self.assertIn('model.ties', of_first['acceptedMissing'])
+        self.assertNotIn('acceptedMissing', of_later)
+        self.assertEqual([(b['step'], b['items']) for b in of_first['begunAnew']],
+                         [('24', of_first['acceptedMissing'])])
+        self.assertEqual(of_later['begunAnew'], of_first['begunAnew'])
+        self.assertIn('begun anew    at step 24: ' + ' '.join(of_first['acceptedMissing']), show(later))
+        # One that was written before there was such a record says it of its own attempt.
+        before = json.loads(show(checkpoint_of('v2/adamw-fp32-from-v1'), '--json'))
+        self.assertNotIn('begunAnew', before)
+        self.assertIn('begun anew    ' + ' '.join(before['acceptedMissing']),
+                      show(checkpoint_of('v2/adamw-fp32-from-v1')))
+
     def test_kernels_of_a_narrower_instruction_set_are_told_apart_and_go_on_alike(self):
         name = 'v1/adamw-fp16-after-overflow'
         found, _ = c.continue_from(checkpoint_of(name), os.path.join(self.work, 'narrow'), 1,

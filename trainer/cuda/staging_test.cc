@@ -1,8 +1,5 @@
 // What a stager asks of the device, and in which order: over a device of plain
 // memory whose streams run only when somebody waits (testing/queued_device.h).
-#include <dlfcn.h>
-#include <stdlib.h>
-
 #include <cstring>
 #include <memory>
 #include <string>
@@ -12,25 +9,18 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/cuda/cuda_library.h"
-#include "trainer/cuda/testing/queued_device.h"
+#include "trainer/cuda/testing/queued_copier.h"
 
 namespace reprise::cuda {
 namespace {
 
 using ::testing::ElementsAre;
 
-constexpr char kDevice[] = "trainer/cuda/testing/libqueued_device.so";
-
 class Staging : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    setenv("REPRISE_CUDA_LIBRARY", kDevice, /*overwrite=*/1);
-    void* library = dlopen(kDevice, RTLD_NOW | RTLD_LOCAL);
-    ASSERT_NE(library, nullptr) << dlerror();
-    const auto find = reinterpret_cast<decltype(&reprise_queued_device)>(
-        dlsym(library, "reprise_queued_device"));
-    ASSERT_NE(find, nullptr);
-    device_ = find();
+    device_ = TheQueuedDevice();
+    ASSERT_NE(device_, nullptr);
   }
 
   void SetUp() override {

@@ -9,7 +9,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "trainer/checkpoint/torch_tensor.h"
 
 namespace reprise {
 namespace {
@@ -256,7 +255,7 @@ void Optimizer::GatherGradients() {
   }
 }
 
-OptimizerState Optimizer::state() const {
+OptimizerState Optimizer::state(const ViewFunction& view) const {
   OptimizerState state;
   state.kind = kind_;
   state.arithmetic = kTorchSingleTensorV1;
@@ -277,7 +276,7 @@ OptimizerState Optimizer::state() const {
       if (m.step == 0) continue;
       ParameterState parameter{p.name, m.step, {}};
       for (size_t i = 0; i < names.size(); ++i) {
-        parameter.moments.push_back(ViewOf(names[i], m.tensors[i]));
+        parameter.moments.push_back(view(names[i], m.tensors[i]));
       }
       state.states.push_back(std::move(parameter));
     }
@@ -285,13 +284,13 @@ OptimizerState Optimizer::state() const {
   return state;
 }
 
-std::vector<Tensor> Optimizer::masters() const {
+std::vector<Tensor> Optimizer::masters(const ViewFunction& view) const {
   std::vector<Tensor> masters;
   auto moments = moments_.begin();
   for (const Group& group : groups_) {
     for (const NamedTensor& p : group.parameters) {
       const ParameterMoments& m = *moments++;
-      if (m.master.defined()) masters.push_back(ViewOf(p.name, m.master));
+      if (m.master.defined()) masters.push_back(view(p.name, m.master));
     }
   }
   return masters;

@@ -37,6 +37,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "format/snapshot.h"
+#include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/model/model.h"
 
 namespace reprise {
@@ -96,10 +97,11 @@ class Optimizer {
   // that has none. Call it after the last backward of a step.
   void GatherGradients();
 
-  // The state; moments share memory with the optimizer until they are copied.
-  OptimizerState state() const;
-  // The masters, named as their parameters; they share memory likewise.
-  std::vector<Tensor> masters() const;
+  // The state; moments are as `view` makes them, which with ViewOf share memory
+  // with the optimizer.
+  OptimizerState state(const ViewFunction& view = ViewOf) const;
+  // The masters, named as their parameters, likewise.
+  std::vector<Tensor> masters(const ViewFunction& view = ViewOf) const;
   // Replaces options, moments and masters by those given, matched by name; the
   // parameters are the caller's to load. Errors (nothing is changed then):
   // InvalidArgument naming the parameter when groups or parameters differ, a

@@ -2,26 +2,20 @@
 // middle of a run: `ckpt import` makes a checkpoint of it, the trainer refuses
 // to go on until it is told what may begin anew, and then its losses are those
 // that Python comes to from that file on the same batches.
-#include <stdlib.h>
-
-#include <algorithm>
-#include <array>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "format/accepted_missing.h"
 #include "format/checkpoint_store.h"
 #include "format/run_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/parity/fixture.h"
+#include "trainer/parity/python_run.h"
 #include "trainer/testing/child_trainer.h"
 #include "trainer/testing/metrics_records.h"
 #include "trainer/testing/run_comparison.h"
@@ -37,51 +31,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// Standard output of a program that must succeed.
-std::string OutputOf(const std::string& command) {
-  std::string output;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) {
-    ADD_FAILURE() << command;
-    return output;
-  }
-  std::array<char, 4096> buffer;
-  while (size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    output.append(buffer.data(), size);
-  }
-  EXPECT_EQ(pclose(pipe), 0) << command << "\n" << output;
-  return output;
-}
-
-// What `ckpt import` makes of a fixture.
-struct Imported {
-  std::string folder;
-  std::string checkpoint;
-  // What it says is lacking for the very same run.
-  std::vector<std::string> lacking;
-};
-
-Imported ImportFixture(const std::string& name = "continue_from_python",
-                       uint64_t step = 7,
-                       const std::string& more = "--schedule_unit=applied") {
-  Imported imported;
-  imported.folder = FreshFolder("imported");
-  imported.checkpoint =
-      absl::StrCat(imported.folder, "/", CheckpointName(step));
-  const std::string output = OutputOf(absl::StrCat(
-      "tools/ckpt/ckpt import trainer/parity/fixtures/", name,
-      ".pt --out=", imported.folder, " --group_names=decay,no_decay ", more));
-  constexpr char kLacking[] = "Lacking for the very same run: ";
-  for (absl::string_view line : absl::StrSplit(output, '\n')) {
-    if (!absl::ConsumePrefix(&line, kLacking)) continue;
-    imported.lacking = absl::StrSplit(line, ' ');
-  }
-  EXPECT_THAT(imported.lacking, AllOf(Contains("config"), Contains("mode"),
-                                      Contains("sampler.cursor")))
-      << output;
-  return imported;
-}
 
 // The same model, optimizer, schedule and data as tools/parity/fixtures.py.
 std::vector<std::string> Flags(const std::string& folder, uint64_t steps,
@@ -117,13 +66,13 @@ std::vector<std::string> Flags(const std::string& folder, uint64_t steps,
   return flags;
 }
 
-std::vector<std::string> Accepting(const Imported& imported) {
-  return {"--resume=" + imported.checkpoint,
-          "--accept_missing=" + absl::StrJoin(imported.lacking, ",")};
+Imported ImportSevenSteps() {
+  return ImportFixture("continue_from_python", 7,
+                       "--group_names=decay,no_decay --schedule_unit=applied");
 }
 
 TEST(ContinueInTrainer, IsRefusedNamingEachMissingItemAndTheFlag) {
-  const Imported imported = ImportFixture();
+  const Imported imported = ImportSevenSteps();
   const auto before = ReadTree(imported.folder);
   const std::string folder = FreshFolder("refused");
   const TrainerResult result =
@@ -139,7 +88,7 @@ TEST(ContinueInTrainer, IsRefusedNamingEachMissingItemAndTheFlag) {
 }
 
 TEST(ContinueInTrainer, AListThatIsNotExactlyWhatIsMissingIsRefusedByName) {
-  const Imported imported = ImportFixture();
+  const Imported imported = ImportSevenSteps();
   const std::string folder = FreshFolder("wrong");
   const std::string all = absl::StrJoin(imported.lacking, ",");
   const auto train = [&](const std::string& list) {
@@ -172,42 +121,17 @@ TEST(ContinueInTrainer, AListThatIsNotExactlyWhatIsMissingIsRefusedByName) {
   EXPECT_EQ(result.exit, TrainerExit::WithCode(1)) << result.output;
 }
 
-// The losses, and where the fixture has them the scales, of the steps that the
-// fixture has.
-void ExpectPythonsLosses(const std::string& folder,
-                         const std::string& fixture) {
-  const auto records = ReadMetrics(folder);
-  ASSERT_TRUE(records.ok()) << records.status();
-  std::map<uint64_t, const MetricsRecord*> steps;
-  for (const MetricsRecord& record : records->kept) {
-    if (record.type == "step") steps[record.step] = &record;
-  }
-  uint64_t compared = 0, worst = 0;
-  std::string scale = "48800000";  // 2^18, the file's
-  for (const Words& words : ReadFixture(fixture)) {
-    const uint64_t step = std::stoull(words[0]);
-    ASSERT_EQ(steps.count(step), 1) << "step " << step;
-    const auto& channels = steps[step]->channels;
-    const uint64_t apart = UlpDistance(F32(channels.at("loss")), F32(words[1]));
-    if (compared == 0) {
-      EXPECT_EQ(apart, 0) << "the first loss after the import, of Python's "
-                          << words[1];
-    }
-    worst = std::max(worst, apart);
-    ++compared;
-    if (words.size() < 3) continue;
-    EXPECT_EQ(channels.at("scale"), scale) << "used by step " << step;
-    scale = words[2];
-  }
-  EXPECT_EQ(compared, 10);
+void ExpectPythonsLosses(const std::string& folder, const std::string& fixture,
+                         const std::string& scale) {
+  const PythonsLosses found = CompareWithPython(folder, fixture, scale);
+  EXPECT_EQ(found.compared, 10);
+  EXPECT_EQ(found.first_ulp, 0) << "the first loss after the import";
   // Another CPU has other kernels; on the one of the fixture it is 0.
-  EXPECT_LE(worst, 64) << "units in the last place of a loss";
-  std::printf("%d losses, at most %d ulp apart\n", static_cast<int>(compared),
-              static_cast<int>(worst));
+  EXPECT_LE(found.worst_ulp, 64) << "units in the last place of a loss";
 }
 
 TEST(ContinueInTrainer, TheNextLossesAreThoseOfPythonItself) {
-  const Imported imported = ImportFixture();
+  const Imported imported = ImportSevenSteps();
   const std::string folder = FreshFolder("python");
   const TrainerResult result =
       RunTrainer(Flags(folder, 17, Accepting(imported)));
@@ -218,7 +142,7 @@ TEST(ContinueInTrainer, TheNextLossesAreThoseOfPythonItself) {
                               absl::StrJoin(imported.lacking, ", ")),
                     HasSubstr("Resume level STATISTICAL")));
 
-  ExpectPythonsLosses(folder, "continue_in_trainer.txt");
+  ExpectPythonsLosses(folder, "continue_in_trainer.txt", /*2^18*/ "48800000");
 
   // The next checkpoint tells what began anew, in the file and to people.
   const auto next = ReadCheckpoint(folder + "/step-000000000017");
@@ -229,15 +153,16 @@ TEST(ContinueInTrainer, TheNextLossesAreThoseOfPythonItself) {
   }
   EXPECT_EQ(recorded, imported.lacking);
   EXPECT_EQ(next->snapshot.parent->step, 7);
-  EXPECT_THAT(
-      OutputOf(absl::StrCat("tools/ckpt/ckpt show ", folder)),
-      HasSubstr("begun anew    " + absl::StrJoin(imported.lacking, " ")));
+  EXPECT_THAT(OutputOf(absl::StrCat("tools/ckpt/ckpt show ", folder)),
+              HasSubstr("begun anew    at step 7: " +
+                        absl::StrJoin(imported.lacking, " ")));
 }
 
 // SGD of Python's counts no steps; this file has no scheduler and no scaler
 // either.
 TEST(ContinueInTrainer, WithoutScheduleTheNextLossesAreThoseOfPythonItself) {
-  const Imported imported = ImportFixture("continue_from_python_sgd", 4, "");
+  const Imported imported = ImportFixture("continue_from_python_sgd", 4,
+                                          "--group_names=decay,no_decay");
   EXPECT_THAT(imported.lacking,
               AllOf(Contains("optim.step"), Contains("sched.position"),
                     Contains("sched.base"), Contains("scaler.scale")));
@@ -254,7 +179,7 @@ TEST(ContinueInTrainer, WithoutScheduleTheNextLossesAreThoseOfPythonItself) {
   EXPECT_THAT(result.output,
               HasSubstr("Rate in force, of the schedule that begins anew: "
                         "decay 0.05"));
-  ExpectPythonsLosses(folder, "continue_in_trainer_sgd.txt");
+  ExpectPythonsLosses(folder, "continue_in_trainer_sgd.txt", "");
   const auto end = ReadCheckpoint(folder + "/step-000000000014");
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ(end->snapshot.counters->applied, 14);
@@ -265,7 +190,7 @@ TEST(ContinueInTrainer, WithoutScheduleTheNextLossesAreThoseOfPythonItself) {
 }
 
 TEST(ContinueInTrainer, GoesOnInTheFolderThatWasImportedTo) {
-  const Imported imported = ImportFixture();
+  const Imported imported = ImportSevenSteps();
   const std::string elsewhere = FreshFolder("elsewhere");
   ASSERT_EQ(RunTrainer(Flags(elsewhere, 17, Accepting(imported))).exit,
             TrainerExit::WithCode(0));

@@ -21,7 +21,22 @@ std::string Exact(double value) { return absl::StrFormat("%.17g", value); }
 
 void AppendTensor(const Tensor& tensor, std::string* bytes) {
   absl::StrAppend(bytes, tensor.name(), ":", Name(tensor.dtype()), "[",
-                  absl::StrJoin(tensor.shape(), ","), "]", tensor.bytes());
+                  absl::StrJoin(tensor.shape(), ","), "]");
+  const size_t begin = bytes->size();
+  bytes->resize(begin + tensor.num_bytes());
+  // Of one that is staged on a device: waits for it.
+  const absl::Status copied =
+      tensor.CopyBytes(0, tensor.num_bytes(), bytes->data() + begin);
+  // The save says it too.
+  if (!copied.ok()) absl::StrAppend(bytes, copied.message());
+}
+
+bool OneStorage(const Tensor& a, const Tensor& b) {
+  if (!a.storage().has_value() || !b.storage().has_value()) {
+    return a.data() == b.data();
+  }
+  return a.storage()->id == b.storage()->id &&
+         a.storage()->offset == b.storage()->offset;
 }
 
 std::string Groups(const OptimizerState& optimizer, bool applied) {
@@ -186,7 +201,7 @@ Value OfModel(const Snapshot& s, Item item) {
       std::string ties = "ties: ";
       for (size_t i = 0; i < s.parameters.size(); ++i) {
         for (size_t j = 0; j < i; ++j) {
-          if (s.parameters[i].data() != s.parameters[j].data()) continue;
+          if (!OneStorage(s.parameters[i], s.parameters[j])) continue;
           absl::StrAppend(&ties, s.parameters[j].name(), "=",
                           s.parameters[i].name(), ";");
         }

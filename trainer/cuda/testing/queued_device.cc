@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -48,19 +49,41 @@ struct Queue : std::enable_shared_from_this<Queue> {
 class Device : public reprise::cuda::QueuedDevice {
  public:
   void Compute(std::function<void()> work) override {
+    const Lock lock(mutex);
     compute->Add(std::move(work));
   }
-  void RunCompute() override { compute->RunUntil(compute->queued); }
-  void Fail(std::string name) override { failing_.insert(std::move(name)); }
+  void RunCompute() override {
+    const Lock lock(mutex);
+    compute->RunUntil(compute->queued);
+  }
+  void Fail(std::string name) override {
+    const Lock lock(mutex);
+    failing_.insert(std::move(name));
+  }
+  void BeforeWait(std::function<void()> held) override {
+    const Lock lock(mutex);
+    before_wait_ = std::move(held);
+  }
   std::vector<std::string> TakeCalls() override {
+    const Lock lock(mutex);
     return std::exchange(calls_, {});
   }
-  int CopiesUnderWay() const override { return copies; }
+  int CopiesUnderWay() const override {
+    const Lock lock(mutex);
+    return copies;
+  }
+
+  // The rest is used with `mutex` held; work that runs may come back.
+  using Lock = std::lock_guard<std::recursive_mutex>;
+  mutable std::recursive_mutex mutex;
 
   // Whether the call goes on.
   bool Called(const std::string& name) {
     calls_.push_back(name);
     return failing_.erase(name) == 0;
+  }
+  std::function<void()> TakeBeforeWait() {
+    return std::exchange(before_wait_, nullptr);
   }
 
   const std::shared_ptr<Queue> compute = std::make_shared<Queue>();
@@ -68,6 +91,7 @@ class Device : public reprise::cuda::QueuedDevice {
 
  private:
   std::set<std::string> failing_;
+  std::function<void()> before_wait_;
   std::vector<std::string> calls_;
 };
 
@@ -106,6 +130,7 @@ int reprise_cuda_stager_create(reprise_cuda_stager** stager) {
 
 int reprise_cuda_stager_reserve(reprise_cuda_stager* stager, uint64_t size,
                                 void** host) {
+  const Device::Lock lock(TheDevice().mutex);
   if (!TheDevice().Called("reserve")) return kError;
   if (stager->host.size() < size) stager->host.resize(size);
   *host = stager->host.data();
@@ -113,6 +138,7 @@ int reprise_cuda_stager_reserve(reprise_cuda_stager* stager, uint64_t size,
 }
 
 int reprise_cuda_stager_begin(reprise_cuda_stager* stager, void*) {
+  const Device::Lock lock(TheDevice().mutex);
   if (!TheDevice().Called("begin")) return kError;
   stager->side->WaitFor(TheDevice().compute->Record());
   return 0;
@@ -121,6 +147,7 @@ int reprise_cuda_stager_begin(reprise_cuda_stager* stager, void*) {
 int reprise_cuda_stager_copy(reprise_cuda_stager* stager,
                              const void* const* data, void* const* host,
                              const size_t* sizes, size_t count) {
+  const Device::Lock lock(TheDevice().mutex);
   const bool goes_on = TheDevice().Called("copy");
   // As a real one may: a part is queued already.
   if (!goes_on && count > 1) count = 1;
@@ -135,12 +162,20 @@ int reprise_cuda_stager_copy(reprise_cuda_stager* stager,
 }
 
 int reprise_cuda_stager_fence(reprise_cuda_stager* stager, void*) {
+  const Device::Lock lock(TheDevice().mutex);
   if (!TheDevice().Called("fence")) return kError;
   TheDevice().compute->WaitFor(stager->side->Record());
   return 0;
 }
 
 int reprise_cuda_stager_wait(reprise_cuda_stager* stager) {
+  std::function<void()> held;
+  {
+    const Device::Lock lock(TheDevice().mutex);
+    held = TheDevice().TakeBeforeWait();
+  }
+  if (held) held();
+  const Device::Lock lock(TheDevice().mutex);
   const bool goes_on = TheDevice().Called("wait");
   stager->side->RunUntil(stager->side->queued);
   return goes_on ? 0 : kError;

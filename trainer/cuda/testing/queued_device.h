@@ -9,7 +9,8 @@
 //   device->Compute([&] { weights[0] = 2; });   // the next step
 //   ... Wait ...                                // sees 1
 //
-// Only null is a compute stream. Not thread-safe.
+// Only null is a compute stream. Thread-safe: one thread may wait while another
+// computes.
 #ifndef REPRISE_TRAINER_CUDA_TESTING_QUEUED_DEVICE_H_
 #define REPRISE_TRAINER_CUDA_TESTING_QUEUED_DEVICE_H_
 
@@ -29,6 +30,8 @@ class QueuedDevice {
   // The next call of the library's function `name` ("reserve", "begin", "copy",
   // "fence", "wait") returns error 700 and does nothing.
   virtual void Fail(std::string name) = 0;
+  // The next wait first calls `held`, on its thread.
+  virtual void BeforeWait(std::function<void()> held) = 0;
   // Names of the functions called since the last time.
   virtual std::vector<std::string> TakeCalls() = 0;
   // Copies that were queued and have not run.
