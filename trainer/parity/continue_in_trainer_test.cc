@@ -234,7 +234,7 @@ void ExpectSameRecords(const MetricsRecords& baseline,
 
 TEST(ContinueInTrainer, KilledAndPlainlyResumedIsTheUninterruptedContinuation) {
   constexpr uint64_t kSteps = 150;
-  const Imported imported = ImportFixture();
+  const Imported imported = ImportSevenSteps();
   const std::string whole = FreshFolder("whole");
   const TrainerResult uninterrupted =
       RunTrainer(Flags(whole, kSteps, Accepting(imported)));

@@ -1,7 +1,8 @@
 // Every model, in every precision, with every family of optimizers, killed and
 // resumed with all features on: dropout, batch norm or a tied embedding,
 // accumulation with checkpoints inside a step, an average of the weights,
-// clipping, a gradient scaler that overflows, early stop and best, batches
+// clipping, a gradient scaler that overflows, masters of half-precision
+// parameters, a rate that evaluations decide, early stop and best, batches
 // drawn ahead, saves behind training. Every record and the whole last
 // checkpoint must be those of the uninterrupted run, bit for bit.
 #include <string>
@@ -24,16 +25,30 @@ std::vector<std::string> Flags(const std::string& folder,
                                const Family& family) {
   const auto& [model, precision, optimizer] = family;
   std::vector<std::string> flags = {
-      absl::StrCat("--steps=", kSteps), "--save_every=3",
-      "--set=run.eval_every=4",         "--set=schedule.warmup=2",
-      "--set=precision.scaler=true",    "--set=precision.growth_interval=2",
-      "--set=accumulation.steps=2",     "--set=save.at_micro=1",
-      "--set=save.background=true",     "--set=ema.decay=0.9",
-      "--set=best.metric=ema/loss",     "--set=best.patience=100",
-      "--set=data.workers=2",           "--set=data.batch_size=4",
-      "--set=data.train_limit=50",      "--set=data.test_limit=8",
-      "--set=model.kind=" + model,      "--set=optimizer.kind=" + optimizer,
+      absl::StrCat("--steps=", kSteps),
+      "--save_every=3",
+      "--set=run.eval_every=4",
+      "--set=schedule.warmup=2",
+      "--set=schedule.form=plateau-v1",
+      "--set=schedule.patience=0",
+      "--set=schedule.threshold=0.5",
+      "--set=precision.scaler=true",
+      "--set=precision.growth_interval=2",
+      "--set=accumulation.steps=2",
+      "--set=save.at_micro=1",
+      "--set=save.background=true",
+      "--set=ema.decay=0.9",
+      "--set=best.metric=ema/loss",
+      "--set=best.patience=100",
+      "--set=data.workers=2",
+      "--set=data.batch_size=4",
+      "--set=data.train_limit=50",
+      "--set=data.test_limit=8",
+      "--set=model.kind=" + model,
+      "--set=optimizer.kind=" + optimizer,
   };
+  // Masters of what is kept in half precision.
+  if (precision != "fp32") flags.push_back("--set=model.dtype=" + precision);
   if (model == "gpt") {
     for (const char* flag :
          {"--set=data.name=text", "--set=data.sequence_length=16",
