@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
-
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace reprise::conformance {
 namespace {
@@ -81,45 +77,6 @@ Context MakeContext(const Evidence& evidence) {
     }
   }
   return context;
-}
-
-v1::FaultName Name(Item item, Fault fault) {
-  v1::FaultName name;
-  name.set_item(item);
-  name.set_fault(fault);
-  return name;
-}
-
-std::string TextOf(const v1::FaultName& name) {
-  return absl::StrCat(reprise::TextOf(name.item()), ":",
-                      reprise::TextOf(name.fault()));
-}
-
-std::string NameOf(const v1::Finding& finding) {
-  return absl::StrJoin(finding.names(), " or ",
-                       [](std::string* out, const v1::FaultName& name) {
-                         absl::StrAppend(out, TextOf(name));
-                       });
-}
-
-std::string NamesText(const v1::Finding& finding) {
-  std::string text = NameOf(finding);
-  if (finding.names_size() > 1) text += " (cannot tell)";
-  return text;
-}
-
-v1::Finding MakeFinding(std::vector<v1::FaultName> names,
-                        v1::Finding::Ground ground, uint32_t attempt,
-                        uint64_t onset_step, std::string channel,
-                        std::string evidence) {
-  v1::Finding finding;
-  for (v1::FaultName& name : names) *finding.add_names() = std::move(name);
-  finding.set_ground(ground);
-  finding.set_attempt(attempt);
-  finding.set_onset_step(onset_step);
-  finding.set_channel(std::move(channel));
-  finding.set_evidence(std::move(evidence));
-  return finding;
 }
 
 }  // namespace reprise::conformance

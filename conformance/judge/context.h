@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conformance/judge/evidence.h"
+#include "conformance/judge/finding.h"
 #include "conformance/judge/noise.h"
 #include "conformance/judge/timeline.h"
 #include "reprise/conformance/proto/v1/report.pb.h"
@@ -69,20 +70,6 @@ struct Context {
 inline constexpr char kEndOfTheRun[] = "end of the run";
 
 Context MakeContext(const Evidence& evidence);
-
-// item:FAULT as a message.
-v1::FaultName Name(Item item, Fault fault);
-// "scaler.scale:RESET".
-std::string TextOf(const v1::FaultName& name);
-// "scaler.scale:RESET", or "rng.cpu:RESET or rng.cuda:RESET".
-std::string NameOf(const v1::Finding& finding);
-// The same, with " (cannot tell)" behind several.
-std::string NamesText(const v1::Finding& finding);
-
-v1::Finding MakeFinding(std::vector<v1::FaultName> names,
-                        v1::Finding::Ground ground, uint32_t attempt,
-                        uint64_t onset_step, std::string channel,
-                        std::string evidence);
 
 }  // namespace reprise::conformance
 

@@ -6,132 +6,15 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "conformance/judge/causes.h"
+#include "conformance/judge/count_fault.h"
+#include "conformance/judge/item_digest.h"
+#include "conformance/judge/item_history.h"
+#include "conformance/judge/item_kinds.h"
 
 namespace reprise::conformance {
 namespace {
-
-bool SameDigest(const v1::ItemDigest& a, const v1::ItemDigest& b) {
-  if (!a.digest().empty() && !b.digest().empty()) {
-    return a.digest() == b.digest();
-  }
-  return a.value() == b.value();
-}
-
-std::optional<double> ValueOf(const v1::ItemDigest& digest) {
-  double value = 0;
-  if (absl::SimpleAtod(digest.value(), &value)) return value;
-  // "3 of 6".
-  const size_t of = digest.value().find(" of ");
-  if (of != std::string::npos &&
-      absl::SimpleAtod(digest.value().substr(0, of), &value)) {
-    return value;
-  }
-  // A count for each parameter, "a=3;b=3;": one number when all agree.
-  std::optional<double> common;
-  for (absl::string_view entry :
-       absl::StrSplit(digest.value(), ';', absl::SkipEmpty())) {
-    const size_t equals = entry.rfind('=');
-    if (equals == absl::string_view::npos ||
-        !absl::SimpleAtod(entry.substr(equals + 1), &value) ||
-        (common.has_value() && *common != value)) {
-      return std::nullopt;
-    }
-    common = value;
-  }
-  return common;
-}
-
-// Says where the run is recorded not to change from step to step: a wrong value
-// is another setting, not another moment.
-bool IsSetting(Item item) {
-  switch (item) {
-    case Item::OPTIM_KIND:
-    case Item::OPTIM_DTYPE:
-    case Item::SCHED_DEFINITION:
-    case Item::SCHED_HORIZON:
-    case Item::SCHED_BASE:
-    case Item::SCALER_CONFIG:
-    case Item::SAMPLER_ALGORITHM:
-    case Item::SAMPLER_SEED:
-    case Item::DATA_FINGERPRINT:
-    case Item::DATA_BATCH:
-    case Item::EMA_CONFIG:
-    case Item::CLIP:
-    case Item::PRECISION_FLAGS:
-    case Item::CONFIG:
-    case Item::MODEL_TIES:
-    case Item::MODE:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool IsTensors(Item item) {
-  return item == Item::MODEL_PARAMS || item == Item::MODEL_BUFFERS ||
-         item == Item::OPTIM_MOMENTS || item == Item::EMA_WEIGHTS ||
-         item == Item::ACCUM_GRADS;
-}
-
-bool IsGenerator(Item item) {
-  return item == Item::RNG_CPU || item == Item::RNG_CUDA ||
-         item == Item::RNG_DATA;
-}
-
-// A count of something, where a small difference is a lag or a lead.
-bool IsCount(Item item) {
-  return item == Item::SCHED_POSITION || item == Item::SAMPLER_CURSOR ||
-         item == Item::OPTIM_STEP || item == Item::EMA_UPDATES ||
-         item == Item::COUNTERS_STEP || item == Item::COUNTERS_APPLIED ||
-         item == Item::COUNTERS_SKIPPED || item == Item::COUNTERS_SAMPLES ||
-         item == Item::ACCUM_COUNT || item == Item::EARLY_STOP;
-}
-
-// Items that hold for a run whatever its state is.
-bool IsIgnored(Item item) {
-  return item == Item::ENVIRONMENT || item == Item::WITNESS ||
-         item == Item::ITEM_UNSPECIFIED;
-}
-
-bool Named(const std::vector<v1::Finding>& findings, Item item) {
-  for (const v1::Finding& finding : findings) {
-    for (const v1::FaultName& name : finding.names()) {
-      if (name.item() == item) return true;
-    }
-  }
-  return false;
-}
-
-bool Contaminated(Item item, const std::vector<v1::Finding>& known) {
-  for (const v1::Finding& finding : known) {
-    for (const v1::FaultName& name : finding.names()) {
-      if (Contaminates(name.item(), name.fault(), item)) return true;
-    }
-  }
-  return false;
-}
-
-// Another value after every applied step.
-bool AlwaysMoves(Item item) {
-  return (IsTensors(item) && item != Item::ACCUM_GRADS) ||
-         item == Item::OPTIM_STEP || item == Item::EMA_UPDATES ||
-         item == Item::SAMPLER_CURSOR || item == Item::COUNTERS_STEP ||
-         item == Item::COUNTERS_SAMPLES;
-}
-
-// Several steps of the attempt, none of them skipped, came before `step`.
-bool AppliedSince(const Timeline& attempt, uint64_t step) {
-  uint64_t applied = 0;
-  for (const v1::StepEvent& record : attempt.steps) {
-    if (record.step() <= step) applied += !record.skipped();
-  }
-  return applied >= 2;
-}
 
 // "optim" of optim.moments: parts that are saved and lost together.
 std::string GroupOf(Item item) {
@@ -166,12 +49,13 @@ class Attributor {
       : context_(context),
         attempt_(lineage.attempts[index]),
         resume_(lineage.resumes[index]),
-        lineage_(lineage),
-        index_(index) {}
+        index_(index),
+        history_(context, lineage, index) {
+    result_.initial_known = history_.initial_known();
+  }
 
   DigestResult Attribute() {
     if (!attempt_.started) return {};
-    BuildHistory();
     if (!resume_.fresh) {
       const Digests saved = SavedDigests();
       for (const auto& [item, found] : attempt_.after_load) {
@@ -218,86 +102,6 @@ class Attributor {
     return digests;
   }
 
-  void Remember(uint64_t step, const Digests& digests) {
-    for (const auto& [item, digest] : digests) {
-      if (!digest.digest().empty()) {
-        history_[item].emplace_back(step, digest);
-      }
-    }
-  }
-
-  void BuildHistory() {
-    for (const Timeline& baseline : context_.baselines) {
-      if (initial_.empty()) initial_ = baseline.before_forward;
-      for (const SaveRecord& save : baseline.saves) {
-        if (save.step == 0 && save.micro == 0 && initial_.empty()) {
-          initial_ = save.digests;
-        }
-        Remember(save.step, save.digests);
-      }
-    }
-    result_.initial_known = !initial_.empty();
-    if (!context_.baselines.empty()) AddFirstValues(context_.baselines[0]);
-    for (size_t i = 0; i < index_; ++i) {
-      const Timeline& attempt = lineage_.attempts[i];
-      if (initial_.empty() && lineage_.resumes[i].fresh) {
-        initial_ = attempt.before_forward;
-      }
-      for (const SaveRecord& save : attempt.saves) {
-        Remember(save.step, save.digests);
-      }
-    }
-  }
-
-  // Where the testee gives no digests of a fresh start: generators before step
-  // 1 from its record, and from the first save what moves only now and then.
-  void AddFirstValues(const Timeline& baseline) {
-    if (!baseline.steps.empty()) {
-      for (const std::string& entry : baseline.steps[0].rng()) {
-        const std::pair<std::string, std::string> parts =
-            absl::StrSplit(entry, absl::MaxSplits('=', 1));
-        v1::ItemDigest digest;
-        digest.set_item(absl::StartsWith(parts.first, "cpu") ? Item::RNG_CPU
-                        : absl::StartsWith(parts.first, "cuda")
-                            ? Item::RNG_CUDA
-                            : Item::RNG_DATA);
-        digest.set_digest(parts.second);
-        initial_.try_emplace(digest.item(), digest);
-      }
-    }
-    if (baseline.saves.empty()) return;
-    for (const auto& [item, digest] : baseline.saves.front().digests) {
-      if (item == Item::BEST || item == Item::EARLY_STOP ||
-          item == Item::SCHED_STATE || item == Item::FROZEN_FLAGS ||
-          item == Item::EVAL) {
-        initial_.try_emplace(item, digest);
-      }
-    }
-  }
-
-  bool IsInitial(Item item, const v1::ItemDigest& found) const {
-    auto initial = initial_.find(item);
-    return initial != initial_.end() && SameDigest(initial->second, found);
-  }
-
-  // Another step at which the item was saved with this digest; the nearest.
-  std::optional<uint64_t> SavedAt(Item item,
-                                  const v1::ItemDigest& found) const {
-    auto known = history_.find(item);
-    std::optional<uint64_t> nearest;
-    if (found.digest().empty() || known == history_.end()) return nearest;
-    for (const auto& [step, digest] : known->second) {
-      if (step == resume_.step || digest.digest() != found.digest()) continue;
-      auto distance = [this](uint64_t s) {
-        return s > resume_.step ? s - resume_.step : resume_.step - s;
-      };
-      if (!nearest.has_value() || distance(step) < distance(*nearest)) {
-        nearest = step;
-      }
-    }
-    return nearest;
-  }
-
   std::string Values(const v1::ItemDigest& found,
                      const v1::ItemDigest& expected) const {
     auto text = [](const v1::ItemDigest& digest) {
@@ -319,60 +123,6 @@ class Attributor {
          std::nullopt,
          std::nullopt,
          {}});
-  }
-
-  // Fault of a count from its value alone; nullopt when the value does not say.
-  std::optional<Fault> CountFault(Item item, double found,
-                                  double expected) const {
-    const Workload& workload = context_.workload;
-    const double epoch_samples =
-        static_cast<double>(workload.epoch_steps * workload.step_samples);
-    if (item == Item::SAMPLER_CURSOR && epoch_samples > 0) {
-      const double epoch_start =
-          std::floor(expected / epoch_samples) * epoch_samples;
-      const bool at_boundary = epoch_start == expected && expected > 0;
-      if (at_boundary && std::abs(found - expected) == epoch_samples) {
-        return Fault::FAULT_EPOCH_END;
-      }
-      if (found == epoch_start || found == 0) return Fault::FAULT_RESET;
-    } else if (found == 0) {
-      return Fault::FAULT_RESET;
-    }
-    // Whole steps taken for micro-steps.
-    if (item == Item::SAMPLER_CURSOR && workload.accumulation > 1 &&
-        resume_.step > 0 &&
-        found == static_cast<double>(resume_.step * workload.step_samples) /
-                     static_cast<double>(workload.accumulation)) {
-      return Fault::FAULT_UNIT;
-    }
-    // Counted in another unit: micro-steps, samples, epochs. The epoch may be
-    // the one begun or the ones completed.
-    std::vector<double> factors;
-    if (workload.accumulation > 1) {
-      factors.push_back(static_cast<double>(workload.accumulation));
-    }
-    if (workload.step_samples > 1) {
-      factors.push_back(static_cast<double>(workload.step_samples));
-      factors.push_back(static_cast<double>(workload.step_samples) /
-                        static_cast<double>(workload.accumulation));
-    }
-    for (double factor : factors) {
-      if (factor <= 1) continue;
-      if (found == expected * factor || found * factor == expected ||
-          (item != Item::SAMPLER_CURSOR &&
-           found == std::floor(expected / factor))) {
-        return Fault::FAULT_UNIT;
-      }
-    }
-    if (item == Item::SCHED_POSITION && workload.epoch_steps > 1) {
-      const double epochs =
-          expected / static_cast<double>(workload.epoch_steps);
-      if (found == std::floor(epochs) || found == std::floor(epochs) + 1) {
-        // One of few small numbers is a lag only when it is near.
-        if (expected - found > 1) return Fault::FAULT_UNIT;
-      }
-    }
-    return found < expected ? Fault::FAULT_LAG : Fault::FAULT_LEAD;
   }
 
   void NameLoad(Item item, const v1::ItemDigest& found,
@@ -398,18 +148,23 @@ class Attributor {
       return;
     }
     if (value.has_value() && saved.has_value() && IsCount(item)) {
-      const std::optional<uint64_t> at = SavedAt(item, found);
-      Fault fault = IsInitial(item, found) ? Fault::FAULT_RESET
-                                           : *CountFault(item, *value, *saved);
+      const std::optional<uint64_t> at =
+          history_.SavedAt(item, found, resume_.step);
+      Fault fault = history_.IsInitial(item, found)
+                        ? Fault::FAULT_RESET
+                        : CountFault(context_.workload, resume_.step, item,
+                                     *value, *saved);
       // At an epoch's end the start of the run may be the epoch repeated.
       if (item == Item::SAMPLER_CURSOR &&
-          CountFault(item, *value, *saved) == Fault::FAULT_EPOCH_END) {
+          CountFault(context_.workload, resume_.step, item, *value, *saved) ==
+              Fault::FAULT_EPOCH_END) {
         fault = Fault::FAULT_EPOCH_END;
       }
       if ((fault == Fault::FAULT_LAG || fault == Fault::FAULT_LEAD) &&
-          at.has_value() && Distance(*at) > 1 &&
+          at.has_value() && StepDistance(*at, resume_.step) > 1 &&
           std::abs(*value - *saved) > 1 &&
-          !(item == Item::SAMPLER_CURSOR && WholeEpochs(*value, *saved))) {
+          !(item == Item::SAMPLER_CURSOR &&
+            WholeEpochs(context_.workload, *value, *saved))) {
         Foreign(item, *at, channel, values);
         return;
       }
@@ -441,7 +196,8 @@ class Attributor {
               absl::StrCat("SIDE_EFFECT by ", *value / *saved));
         }
         if (first && updated) named_.back().or_else = Fault::FAULT_SIDE_EFFECT;
-        named_.back().maybe_foreign = SavedAt(item, found);
+        named_.back().maybe_foreign =
+            history_.SavedAt(item, found, resume_.step);
         return;
       }
     }
@@ -450,10 +206,10 @@ class Attributor {
       Add(item, *value == 0 ? Fault::FAULT_RESET : Fault::FAULT_SIDE_EFFECT,
           channel,
           absl::StrCat("the growth tracker is not what was saved", values));
-      named_.back().maybe_foreign = SavedAt(item, found);
+      named_.back().maybe_foreign = history_.SavedAt(item, found, resume_.step);
       return;
     }
-    if (IsInitial(item, found)) {
+    if (history_.IsInitial(item, found)) {
       Add(item, Fault::FAULT_RESET, channel,
           absl::StrCat(text, " has the value of a fresh start", values));
       return;
@@ -463,7 +219,8 @@ class Attributor {
           "ema.weights starts again from the raw weights");
       return;
     }
-    if (const auto at = SavedAt(item, found); at.has_value()) {
+    if (const auto at = history_.SavedAt(item, found, resume_.step);
+        at.has_value()) {
       Foreign(item, *at, channel, values);
       return;
     }
@@ -500,22 +257,12 @@ class Attributor {
         .first();
   }
 
-  // Samples that differ by a number of epochs.
-  bool WholeEpochs(double found, double saved) const {
-    const double epoch = static_cast<double>(context_.workload.epoch_steps *
-                                             context_.workload.step_samples);
-    return epoch > 0 && std::fmod(std::abs(found - saved), epoch) == 0;
-  }
-
-  uint64_t Distance(uint64_t step) const {
-    return step > resume_.step ? step - resume_.step : resume_.step - step;
-  }
-
   void Foreign(Item item, uint64_t at, const std::string& channel,
                const std::string& values) {
     Fault fault = Fault::FAULT_STALE;
     if (at > resume_.step) fault = Fault::FAULT_LEAD;
-    if (at < resume_.step && Distance(at) == 1) fault = Fault::FAULT_LAG;
+    if (at < resume_.step && StepDistance(at, resume_.step) == 1)
+      fault = Fault::FAULT_LAG;
     if (resume_.writer_resumed == at) fault = Fault::FAULT_STICKY;
     Add(item, fault, channel,
         absl::StrCat(reprise::TextOf(item), " is that of step ", at, values),
@@ -575,12 +322,12 @@ class Attributor {
       Fault fault = Fault::FAULT_SIDE_EFFECT;
       std::string what = " was changed between the load and the first forward";
       if (IsGenerator(item)) {
-        fault = IsInitial(item, found) ? Fault::FAULT_RESEEDED
-                                       : Fault::FAULT_CONSUMED;
+        fault = history_.IsInitial(item, found) ? Fault::FAULT_RESEEDED
+                                                : Fault::FAULT_CONSUMED;
         what = fault == Fault::FAULT_RESEEDED
                    ? " was seeded again between the load and the first forward"
                    : " was drawn from between the load and the first forward";
-      } else if (!IsTensors(item) && IsInitial(item, found) &&
+      } else if (!IsTensors(item) && history_.IsInitial(item, found) &&
                  item != Item::SCALER_GROWTH_TRACKER) {
         fault = Fault::FAULT_RESET;
         what = " was overwritten with its first value after the load";
@@ -692,11 +439,9 @@ class Attributor {
   size_t MovingVerified() const {
     size_t moving = 0;
     for (Item item : result_.verified) {
-      auto initial = initial_.find(item);
       auto loaded = attempt_.after_load.find(item);
-      moving += initial != initial_.end() &&
-                loaded != attempt_.after_load.end() &&
-                !SameDigest(initial->second, loaded->second);
+      moving += loaded != attempt_.after_load.end() &&
+                history_.MovedTo(item, loaded->second);
     }
     return moving;
   }
@@ -736,10 +481,8 @@ class Attributor {
   const Context& context_;
   const Timeline& attempt_;
   const Resume& resume_;
-  const Lineage& lineage_;
   const size_t index_;
-  Digests initial_;
-  std::map<Item, std::vector<std::pair<uint64_t, v1::ItemDigest>>> history_;
+  const ItemHistory history_;
   std::map<Item, std::string> unknown_evidence_;
   std::vector<Candidate> named_;
   DigestResult result_;
@@ -750,51 +493,6 @@ class Attributor {
 DigestResult AttributeDigests(const Context& context, const Lineage& lineage,
                               size_t index) {
   return Attributor(context, lineage, index).Attribute();
-}
-
-std::vector<v1::Finding> AttributeSaves(const Context& context,
-                                        const Lineage& lineage, size_t index,
-                                        const std::vector<v1::Finding>& known,
-                                        bool always_moving) {
-  std::vector<v1::Finding> findings;
-  const Timeline& attempt = lineage.attempts[index];
-  if (context.baselines.empty() || lineage.resumes[index].fresh)
-    return findings;
-  // Under noise what may rest may rest longer.
-  if (context.noise.Noisy() && !always_moving) return findings;
-  std::set<Item> named;
-  for (const SaveRecord& save : attempt.saves) {
-    for (const SaveRecord& reference : context.baselines[0].saves) {
-      if (reference.step != save.step || reference.micro != save.micro) {
-        continue;
-      }
-      const bool applied = AppliedSince(attempt, save.step);
-      for (const auto& [item, found] : save.digests) {
-        auto expected = reference.digests.find(item);
-        auto loaded = attempt.after_load.find(item);
-        if (IsIgnored(item) || item == Item::BEST || item == Item::EARLY_STOP ||
-            IsSetting(item) || !applied ||
-            expected == reference.digests.end() ||
-            loaded == attempt.after_load.end() ||
-            !context.noise.ItemExact(item) ||
-            SameDigest(found, expected->second) ||
-            !SameDigest(found, loaded->second) ||
-            AlwaysMoves(item) != always_moving ||
-            (!always_moving && Contaminated(item, known)) ||
-            (item == Item::MODEL_BUFFERS && Named(known, Item::MODE)) ||
-            !named.insert(item).second) {
-          continue;
-        }
-        findings.push_back(MakeFinding(
-            {Name(item, Fault::FAULT_STICKY)}, v1::Finding::DIGEST, index + 1,
-            save.step, "digest at save",
-            absl::StrCat("attempt ", index + 1, ": ", reprise::TextOf(item),
-                         " saved at step ", save.step,
-                         " is still the one that was loaded")));
-      }
-    }
-  }
-  return findings;
 }
 
 }  // namespace reprise::conformance

@@ -1,7 +1,6 @@
 #include "conformance/judge/judge.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,29 +15,15 @@
 #include "conformance/judge/digest_attribution.h"
 #include "conformance/judge/lineage.h"
 #include "conformance/judge/power.h"
-#include "conformance/judge/settle.h"
+#include "conformance/judge/save_attribution.h"
+#include "conformance/judge/tidy.h"
+#include "conformance/judge/verdict_curves.h"
 
 namespace reprise::conformance {
 namespace {
 
 // Causes named at one resume, at most: beyond it the evidence is chaos.
 constexpr int kMaxCauses = 16;
-
-bool Names(const v1::Finding& finding, Item item) {
-  return std::any_of(
-      finding.names().begin(), finding.names().end(),
-      [item](const v1::FaultName& name) { return name.item() == item; });
-}
-
-bool NamesAny(const std::vector<v1::Finding>& findings,
-              std::initializer_list<Item> items) {
-  for (const v1::Finding& finding : findings) {
-    for (Item item : items) {
-      if (Names(finding, item)) return true;
-    }
-  }
-  return false;
-}
 
 class Judgement {
  public:
@@ -65,7 +50,7 @@ class Judgement {
         findings_.push_back(finding);
       }
     }
-    Tidy();
+    TidyFindings(context_, &findings_);
     if (findings_.empty() && lineage_.finished) {
       if (auto mark = CheckBestMark(context_, lineage_); mark.has_value()) {
         findings_.push_back(*std::move(mark));
@@ -75,8 +60,8 @@ class Judgement {
     for (v1::Finding& finding : findings_) {
       *verdict_.add_findings() = std::move(finding);
     }
-    FillTolerances();
-    FillCurves();
+    AddTolerances(context_, &verdict_);
+    AddCurves(context_, lineage_, &verdict_);
     Conclude();
     return std::move(verdict_);
   }
@@ -303,114 +288,6 @@ class Judgement {
     }
   }
 
-  // One finding for each name; those that a better one covers go.
-  void Tidy() {
-    std::vector<v1::Finding*> all;
-    for (v1::Finding& finding : findings_) all.push_back(&finding);
-    SettleReadings(all);
-    std::vector<v1::Finding> kept;
-    // Sharp ones first, in order of appearance.
-    std::stable_sort(findings_.begin(), findings_.end(),
-                     [](const v1::Finding& a, const v1::Finding& b) {
-                       return (a.names_size() > 1) < (b.names_size() > 1);
-                     });
-    for (v1::Finding& finding : findings_) {
-      bool merged = false;
-      for (v1::Finding& known : kept) {
-        const bool same = NamesText(known) == NamesText(finding);
-        bool covered = false;
-        if (finding.names_size() > 1) {
-          for (const v1::FaultName& name : known.names()) {
-            covered |= Names(finding, name.item());
-          }
-        }
-        if (!same && !covered) continue;
-        if (finding.attempt() != known.attempt() &&
-            std::find(known.again_in_attempts().begin(),
-                      known.again_in_attempts().end(),
-                      finding.attempt()) == known.again_in_attempts().end()) {
-          known.add_again_in_attempts(finding.attempt());
-        }
-        merged = true;
-        break;
-      }
-      if (!merged) kept.push_back(std::move(finding));
-    }
-    findings_ = std::move(kept);
-    // Parts that follow from a whole, in whichever resume it was seen.
-    if (NamesAny(findings_, {Item::OPTIM_DTYPE})) {
-      Drop([](const v1::FaultName& name) {
-        return name.item() == Item::OPTIM_MOMENTS;
-      });
-    }
-    if (NamesAny(findings_, {Item::DATA_FINGERPRINT, Item::DATA_BATCH,
-                             Item::SAMPLER_SEED})) {
-      Drop([](const v1::FaultName& name) {
-        return name.item() == Item::SAMPLER_ORDER;
-      });
-    }
-    // Checkpoints that were said to be durable and are not there cannot have
-    // been passed over.
-    if (NamesAny(findings_, {Item::SAVE})) {
-      Drop([](const v1::FaultName& name) {
-        return name.item() == Item::SOURCE &&
-               name.fault() == Fault::FAULT_STALE;
-      });
-    }
-    if (std::any_of(findings_.begin(), findings_.end(),
-                    [](const v1::Finding& finding) {
-                      return finding.names_size() == 1 &&
-                             finding.names(0).fault() == Fault::FAULT_NONFINITE;
-                    })) {
-      Drop([](const v1::FaultName& name) {
-        return name.item() == Item::RUN &&
-               name.fault() != Fault::FAULT_NONFINITE;
-      });
-    }
-    // Ends that other names explain.
-    const bool moved_end =
-        NamesAny(findings_, {Item::COUNTERS_STEP, Item::DATA_BATCH,
-                             Item::DATA_FINGERPRINT}) ||
-        std::any_of(findings_.begin(), findings_.end(),
-                    [](const v1::Finding& finding) {
-                      return finding.names_size() == 1 &&
-                             finding.names(0).fault() == Fault::FAULT_EPOCH_END;
-                    });
-    // A run that stops early by a rule ends elsewhere when its losses do.
-    const bool by_rule =
-        !context_.baselines.empty() && context_.workload.planned_steps != 0 &&
-        context_.baselines[0].last_step() < context_.workload.planned_steps &&
-        std::any_of(findings_.begin(), findings_.end(),
-                    [](const v1::Finding& finding) {
-                      return finding.ground() != v1::Finding::LINEAGE;
-                    });
-    if (moved_end || by_rule) {
-      findings_.erase(
-          std::remove_if(findings_.begin(), findings_.end(),
-                         [](const v1::Finding& finding) {
-                           return finding.ground() == v1::Finding::LINEAGE &&
-                                  finding.channel() == kEndOfTheRun &&
-                                  !Names(finding, Item::SAVE);
-                         }),
-          findings_.end());
-    }
-    std::stable_sort(findings_.begin(), findings_.end(),
-                     [](const v1::Finding& a, const v1::Finding& b) {
-                       return std::make_pair(a.attempt(), a.onset_step()) <
-                              std::make_pair(b.attempt(), b.onset_step());
-                     });
-  }
-
-  template <typename F>
-  void Drop(F condition) {
-    findings_.erase(std::remove_if(findings_.begin(), findings_.end(),
-                                   [&](const v1::Finding& finding) {
-                                     return finding.names_size() == 1 &&
-                                            condition(finding.names(0));
-                                   }),
-                    findings_.end());
-  }
-
   void UseControls() {
     for (v1::Power& power : MeasurePower(context_)) {
       *verdict_.add_power() = std::move(power);
@@ -434,67 +311,6 @@ class Judgement {
           finding.set_ground(v1::Finding::CONTROL);
           break;
         }
-      }
-    }
-  }
-
-  void FillTolerances() {
-    if (context_.baselines.empty()) return;
-    const Timeline& baseline = context_.baselines[0];
-    for (Channel channel : kChannels) {
-      const bool recorded =
-          IsEvaluation(channel)
-              ? !baseline.evaluations.empty() &&
-                    ReadChannel(channel, nullptr,
-                                &baseline.evaluations.begin()->second)
-                        .present()
-              : !baseline.steps.empty() &&
-                    ReadChannel(channel, &baseline.steps[0], nullptr).present();
-      if (!recorded) continue;
-      v1::Tolerance& tolerance = *verdict_.add_tolerances();
-      tolerance.set_channel(ChannelText(channel));
-      tolerance.set_exact(context_.noise.Exact(channel));
-      if (tolerance.exact()) continue;
-      tolerance.set_measured(context_.noise.Measured(channel));
-      tolerance.set_threshold(context_.noise.Threshold(
-          channel,
-          std::min(baseline.last_step(), context_.noise.forgotten() - 1)));
-    }
-  }
-
-  void AddCurves(Channel channel, const Timeline& timeline, uint32_t attempt) {
-    v1::Curve curve;
-    curve.set_channel(ChannelText(channel));
-    curve.set_attempt(attempt);
-    auto add = [&curve](uint64_t step, const Observation& observation) {
-      if (!observation.present()) return;
-      curve.add_step(step);
-      curve.add_value(observation.values[0].finite ? observation.first()
-                                                   : std::nan(""));
-    };
-    if (IsEvaluation(channel)) {
-      for (const auto& [step, evaluation] : timeline.evaluations) {
-        add(step, ReadChannel(channel, nullptr, &evaluation));
-      }
-    } else {
-      for (const v1::StepEvent& step : timeline.steps) {
-        add(step.step(), ReadChannel(channel, &step, nullptr));
-      }
-    }
-    if (curve.step_size() > 0) *verdict_.add_curves() = std::move(curve);
-  }
-
-  void FillCurves() {
-    for (Channel channel :
-         {Channel::kLoss, Channel::kLr, Channel::kScale, Channel::kGradNorm,
-          Channel::kUpdateNorm, Channel::kEvalLoss, Channel::kEmaLoss}) {
-      // Of a run in which nothing differs one curve shows as much as all.
-      if (verdict_.findings_size() == 0 && channel != Channel::kLoss) break;
-      if (!context_.baselines.empty()) {
-        AddCurves(channel, context_.baselines[0], 0);
-      }
-      for (size_t i = 0; i < lineage_.attempts.size(); ++i) {
-        AddCurves(channel, lineage_.attempts[i], i + 1);
       }
     }
   }
@@ -569,14 +385,6 @@ class Judgement {
 
 v1::Verdict Judge(const Evidence& evidence) {
   return Judgement(evidence).Decide();
-}
-
-std::vector<std::string> NamesOf(const v1::Verdict& verdict) {
-  std::set<std::string> names;
-  for (const v1::Finding& finding : verdict.findings()) {
-    names.insert(NameOf(finding));
-  }
-  return std::vector<std::string>(names.begin(), names.end());
 }
 
 v1::Verdict CombineRepetitions(const std::vector<v1::Verdict>& verdicts) {

@@ -17,20 +17,16 @@
 #ifndef REPRISE_CONFORMANCE_JUDGE_JUDGE_H_
 #define REPRISE_CONFORMANCE_JUDGE_JUDGE_H_
 
-#include <string>
 #include <vector>
 
 #include "conformance/judge/evidence.h"
+#include "conformance/judge/finding.h"  // IWYU pragma: export
 #include "reprise/conformance/proto/v1/report.pb.h"
 
 namespace reprise::conformance {
 
 // Never fails: evidence that says too little gives INCONCLUSIVE, none NOT_RUN.
 v1::Verdict Judge(const Evidence& evidence);
-
-// Names of a verdict's findings, sorted, each once: "optim.step:RESET". A
-// finding that cannot tell its candidates apart is one entry, "a or b".
-std::vector<std::string> NamesOf(const v1::Verdict& verdict);
 
 // One verdict of the same case judged several times: the first when all have
 // the same outcome and names, else FLAKY with the findings of all.

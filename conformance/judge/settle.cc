@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "conformance/judge/judge.h"
+#include "conformance/judge/finding.h"
 #include "format/vocabulary.h"
 
 namespace reprise::conformance {

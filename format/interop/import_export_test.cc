@@ -316,6 +316,18 @@ TEST(Export, C23_MastersGoThereAndBackByTheirNames) {
             Presence::PRESENCE_OMITTED);
 }
 
+TEST(Import, MastersOfATiedTensorMayStandUnderEachOfItsNames) {
+  auto imported = Import("tied_masters.pt");
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const Snapshot snapshot = ThroughCheckpoint(imported->snapshot);
+  EXPECT_EQ(PresenceOf(snapshot, Item::MODEL_TIES), Presence::PRESENCE_SAVED);
+  ASSERT_EQ(snapshot.masters.size(), snapshot.parameters.size() - 1);
+  for (const Tensor& master : snapshot.masters) {
+    EXPECT_NE(master.name(), "head.weight");
+    EXPECT_EQ(master.dtype(), DType::kF32);
+  }
+}
+
 TEST(Import, AWordUnderTheUsualKeyOfMastersIsKeptAsTheUsersOwn) {
   static constexpr float kValues[] = {1, 2};
   PyDocument document;

@@ -178,6 +178,7 @@ class Importer {
       if (is_new || tensor.num_elements() == 0) {
         trained_.push_back(tensor);
       } else {
+        tied_[tensor.name()] = first->second;
         Note(
             absl::StrCat("model.ties: ", tensor.name(), " is ", first->second));
       }
@@ -255,6 +256,16 @@ class Importer {
     }
     for (const auto& [name, value] : (*found)->entries) {
       const Tensor master = Renamed(*TensorOf(*value), name->text);
+      if (auto tie = tied_.find(name->text); tie != tied_.end()) {
+        const PyValue* first = (*found)->Get(tie->second);
+        if (first == nullptr || TensorOf(*first) == nullptr ||
+            TensorOf(*first)->data() != master.data()) {
+          return mismatch(absl::StrCat(name->text, " is ", tie->second,
+                                       " in the model, and another tensor "
+                                       "here"));
+        }
+        continue;
+      }
       auto parameter = wanted.find(name->text);
       if (parameter == wanted.end()) {
         return mismatch(absl::StrCat(
@@ -574,6 +585,8 @@ class Importer {
   // The file is a state dict and nothing else.
   bool bare_ = false;
   std::vector<Tensor> trained_;
+  // Second names of tied tensors, and the first of each.
+  std::map<std::string, std::string> tied_;
   std::set<std::string> used_;
   std::vector<std::string> left_out_;
 };

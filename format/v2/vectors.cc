@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "format/accepted_missing.h"
 #include "format/envelope.h"
 #include "format/io/testing/unsynced_file_system.h"
 #include "format/read_checkpoint.h"
@@ -229,6 +230,12 @@ std::vector<TestVector> ValidVectors() {
   resumed.attempt = 2;
   resumed.parent = ParentRef{50, "", "fedcba9876543210"};
   resumed.accepted_missing = {Item::WITNESS};
+  // The attempt after one that began something anew.
+  Snapshot resumed_again = FullSnapshot(60);
+  resumed_again.attempt = 3;
+  resumed_again.parent = ParentRef{50, "", "fedcba9876543210"};
+  resumed_again.history = {AcceptedMissingRecord({Item::WITNESS, Item::MODE},
+                                                 40, "0123456789abcdef")};
   Snapshot migrated = FullSnapshot(60);
   migrated.attempt = 2;
   migrated.parent = ParentRef{50, "fedcba9876543210", ""};
@@ -282,6 +289,7 @@ std::vector<TestVector> ValidVectors() {
       Valid("valid/in_step", "ACC-1 FOLD-4",
             Written(FullSnapshotInStep(60, 3))),
       Valid("valid/resumed", "MAN-6 MAN-8", Written(resumed)),
+      Valid("valid/resumed_again", "MAN-7 MAN-8", Written(resumed_again)),
       Valid("valid/migrated", "MAN-6 MAN-7", Written(migrated)),
       Valid("valid/optional_feature", "FEAT-2", Written(feature)),
       Valid("valid/every_dtype", "TABLE-4", Written(EveryDtype())),

@@ -288,12 +288,16 @@ class BadInputTest(unittest.TestCase):
         before = content(place)
         checkpoints = [content(os.path.join(path, step)) for step in self.steps(path)]
         command = words(verb, path, self.whole, out)
-        for more in ([], ['--json']):
-            done = self.run_program(*command, *more)
+        commands = [command + more for more in ([], ['--json'])]
+        if verb == 'diff':
+            # Either side may be the bad one.
+            commands.append([CKPT, verb, self.whole, path])
+        for command in commands:
+            done = self.run_program(*command)
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
             self.assertNotIn('\x1b', done.stdout + done.stderr)
             if code == DONE:
-                if more:
+                if command[-1] == '--json':
                     json.loads(done.stdout)
                 shutil.rmtree(out)
                 os.mkdir(out)
@@ -302,7 +306,7 @@ class BadInputTest(unittest.TestCase):
                 self.assertRegex(done.stderr, r'(?m)^%s: .*(%s)' % (program, SAYS[name]))
                 self.assertNotRegex(done.stderr, 'terminate|Check failed|errno 20')
                 self.assertEqual(os.listdir(out), [])
-                if more:
+                if command[-1] == '--json':
                     # After what a verb that looks at several things found out.
                     last = json.loads('{' + done.stdout.rsplit('\n{', 1)[-1].lstrip('{'))
                     self.assertEqual(last['exitCode'], code)

@@ -130,6 +130,7 @@ class InteropVerbsTest(unittest.TestCase):
             'no_moment_shape': (11, ['MISMATCH', 'optim.identity']),
             'one_master': (11, ['MISMATCH', 'master: there is none of b']),
             'master_of_another_shape': (11, ['MISMATCH', 'master: a', 'f32 [2, 2]', 'f32 [4]']),
+            'two_masters_of_a_tie': (11, ['MISMATCH', 'master: head.weight is wte.weight']),
             'master_of_nothing': (11, ['MISMATCH', 'master: c']),
             'masters_by_position': (11, ['MISMATCH', 'master', 'master_key']),
         }

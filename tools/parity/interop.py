@@ -157,6 +157,15 @@ def nanogpt():
             'config': {'dataset': 'shakespeare_char', 'learning_rate': 6e-4, 'compile': False}}
 
 
+def tied_masters():
+    """A model with a tied weight in bf16, and fp32 masters under every name of the state dict."""
+    torch.manual_seed(5)
+    model = Tied()
+    wide = {name: t.clone() for name, t in model.state_dict().items()}
+    wide['head.weight'] = wide['wte.weight']
+    return {'model': model.bfloat16().state_dict(), 'master': wide, 'step': 0}
+
+
 def everything():
     """Each element type, views of one storage, and each kind of value."""
     base = torch.arange(24, dtype=torch.float32).reshape(4, 6)
@@ -199,6 +208,8 @@ def refused():
         'no_moment_shape': dict(whole, model=torch.nn.Linear(3, 2).state_dict()),
         'one_master': {'model': halves, 'master': {'a': torch.ones(2, 2)}},
         'master_of_another_shape': {'model': halves, 'master': {'a': torch.ones(4), 'b': torch.ones(2, 2)}},
+        'two_masters_of_a_tie': dict(tied_masters(), master={
+            name: t.clone() for name, t in tied_masters()['master'].items()}),
         'master_of_nothing': {'model': halves, 'master': {'c': torch.ones(2, 2)}},
         'masters_by_position': {'model': halves, 'master': [torch.ones(2, 2), torch.ones(2, 2)]},
     }
@@ -208,6 +219,7 @@ def write():
     os.makedirs(FIXTURES, exist_ok=True)
     save('seed_example', seed_example())
     save('nanogpt', nanogpt())
+    save('tied_masters', tied_masters())
     save('everything', everything())
     save('everything_protocol5', everything(), pickle_protocol=5)
     torch.manual_seed(3)

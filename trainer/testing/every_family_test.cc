@@ -58,6 +58,9 @@ std::vector<std::string> Flags(const std::string& folder,
     }
   } else if (model == "resnet18") {
     flags.push_back("--set=data.synthetic_size=32");
+    // At the paper's width with one optimizer, in every precision: 134 MB a
+    // checkpoint. The parts of the state are the same at any width.
+    if (optimizer != "adamw") flags.push_back("--set=model.width=8");
   } else {
     flags.push_back("--set=data.synthetic_size=12");
   }
