@@ -154,13 +154,13 @@ std::vector<std::string> BytesOf(const Snapshot& snapshot) {
 }
 
 // Losses of all steps, the first of them by another process than the others.
-struct Run {
+struct TrainedRun {
   std::vector<float> losses;
   std::vector<std::string> state;  // at the end
 };
-Run TrainInTwo(uint64_t first_steps,
-               const std::function<void(Snapshot*)>& lose) {
-  Run run;
+TrainedRun TrainInTwo(uint64_t first_steps,
+                      const std::function<void(Snapshot*)>& lose) {
+  TrainedRun run;
   // The default generator is one for the process: one trainer after the other.
   SmallTrainer first;
   for (uint64_t i = 0; i < first_steps; ++i) run.losses.push_back(first.Step());
@@ -176,8 +176,8 @@ Run TrainInTwo(uint64_t first_steps,
   return run;
 }
 
-Run TrainAtOnce() {
-  Run run;
+TrainedRun TrainAtOnce() {
+  TrainedRun run;
   SmallTrainer trainer;
   for (uint64_t i = 0; i < kSteps; ++i) run.losses.push_back(trainer.Step());
   run.state = BytesOf(trainer.Save());
@@ -185,17 +185,17 @@ Run TrainAtOnce() {
 }
 
 TEST(BuildingBlocks, AnotherTrainerMadeOfThemGoesOnToTheBit) {
-  const Run whole = TrainAtOnce();
+  const TrainedRun whole = TrainAtOnce();
   // After the first step, in the middle of an epoch, in the next one.
   for (uint64_t steps : {1, 7, 15}) {
-    const Run resumed = TrainInTwo(steps, [](Snapshot*) {});
+    const TrainedRun resumed = TrainInTwo(steps, [](Snapshot*) {});
     EXPECT_EQ(resumed.losses, whole.losses) << steps;
     EXPECT_EQ(resumed.state, whole.state) << steps;
   }
 }
 
 TEST(BuildingBlocks, WhatIsNotRestoredShows) {
-  const Run whole = TrainAtOnce();
+  const TrainedRun whole = TrainAtOnce();
   const Snapshot fresh = SmallTrainer().Save();
   const std::function<void(Snapshot*)> losses[] = {
       [&](Snapshot* s) { s->generators = fresh.generators; },
