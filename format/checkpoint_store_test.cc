@@ -10,6 +10,8 @@
 #include "format/envelope.h"
 #include "format/refusal.h"
 #include "format/testing/checkpoint_builder.h"
+#include "format/testing/full_snapshot.h"
+#include "format/version.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -84,6 +86,20 @@ TEST_F(CheckpointStoreTest, SavesListsAndReadsBack) {
   EXPECT_THAT(Names(run_), ElementsAre("latest", "lock", "step-000000000060",
                                        "step-000000000070"));
   EXPECT_THAT(store->TakeNotices(), IsEmpty());
+}
+
+TEST_F(CheckpointStoreTest, ReadingSaysHowLongItTook) {
+  CheckpointStore::Options options;
+  options.format_major = kV2Major;
+  auto store = CheckpointStore::Open(run_, options);
+  ASSERT_TRUE(store.ok()) << store.status();
+  const auto digest = (*store)->Save(FullSnapshot(60));
+  ASSERT_TRUE(digest.ok()) << digest.status();
+  const auto found = (*store)->NewestVerified();
+  ASSERT_TRUE(found.ok()) << found.status();
+  const ReadTime& time = found->checkpoint->time;
+  EXPECT_GT(time.verify_seconds, 0);
+  EXPECT_GT(time.seconds, time.verify_seconds);
 }
 
 // Rules: COMMIT-4

@@ -1,5 +1,6 @@
 #include "format/read_checkpoint.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -73,9 +74,10 @@ absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
   if (!status.ok()) return status;
   ReadV2Options options;
   options.threads = threads;
+  LoadedCheckpoint checkpoint;
+  options.verify_seconds = &checkpoint.time.verify_seconds;
   absl::StatusOr<Snapshot> snapshot = (*reader)->ReadAll(options);
   if (!snapshot.ok()) return snapshot.status();
-  LoadedCheckpoint checkpoint;
   checkpoint.value_digest = (*reader)->manifest().value_digest;
   checkpoint.snapshot = *std::move(snapshot);
   return checkpoint;
@@ -83,6 +85,7 @@ absl::StatusOr<LoadedCheckpoint> ReadV2(const std::string& path,
 
 absl::StatusOr<LoadedCheckpoint> Read(const std::string& given_path, Form form,
                                       FileSystem* file_system, int threads) {
+  const auto begin = std::chrono::steady_clock::now();
   const std::string path = WithoutTrailingSlashes(given_path);
   absl::StatusOr<ManifestFile> file = ReadManifestOfFolder(path, file_system);
   if (!file.ok()) return file.status();
@@ -98,6 +101,9 @@ absl::StatusOr<LoadedCheckpoint> Read(const std::string& given_path, Form form,
   checkpoint->path = path;
   checkpoint->format_major = major;
   checkpoint->manifest_digest = digest;
+  checkpoint->time.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
   return checkpoint;
 }
 

@@ -22,6 +22,15 @@
 
 namespace reprise {
 
+// How long a checkpoint took to be read.
+struct ReadTime {
+  double seconds = 0;
+  // Of them, in which bytes were digested and compared: reading and verifying
+  // are one walk, and this is its share by the time that the threads spent. 0
+  // of major 1.
+  double verify_seconds = 0;
+};
+
 // A committed checkpoint that was read and verified whole.
 struct LoadedCheckpoint {
   std::string path;  // folder, absolute or as the store's path was given
@@ -29,6 +38,7 @@ struct LoadedCheckpoint {
   std::string manifest_digest;  // 16 bytes, of the file
   std::string value_digest;     // 16 bytes; empty of major 1 as it is stored
   Snapshot snapshot;
+  ReadTime time;
 };
 
 // Reads and verifies the checkpoint folder `path`, of any version, with up to

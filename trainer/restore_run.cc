@@ -1,5 +1,7 @@
 #include "trainer/restore_run.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -33,8 +35,11 @@ absl::Status RestoreRun(ResumeChoice* choice, BuiltRun* run) {
       !s.ok()) {
     return Annotate(s, from.path);
   }
-  if (auto s = RestoreState(from.snapshot, run->schedule, run->info.fingerprint,
-                            &run->state);
+  // Nobody needs the bytes twice.
+  Snapshot whole = from.snapshot;
+  ForgetBytes(&from.snapshot);
+  if (auto s = RestoreState(std::move(whole), run->schedule,
+                            run->info.fingerprint, &run->state);
       !s.ok()) {
     return Annotate(s, from.path);
   }

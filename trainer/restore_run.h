@@ -20,8 +20,10 @@
 namespace reprise {
 
 // Puts what begins anew into the snapshot of choice->from, and makes the state
-// of `run` that of the snapshot. Errors begin with the checkpoint's folder and
-// carry a Refusal; `run` is unusable then. REQUIRES: choice->from.
+// of `run` that of the snapshot, whose tensors keep no bytes from then on (two
+// states at once are more than a fresh run ever holds). Errors begin with the
+// checkpoint's folder and carry a Refusal; `run` is unusable then. REQUIRES:
+// choice->from.
 absl::Status RestoreRun(ResumeChoice* choice, BuiltRun* run);
 
 // Makes `run`, restored, the same run as that of choice.from: its id, history

@@ -26,11 +26,13 @@
 #include "trainer/device/cuda_backend.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
+#include "trainer/metrics/wrapped.h"
 #include "trainer/restore_run.h"
 #include "trainer/resume_choice.h"
 #include "trainer/run_folder.h"
 #include "trainer/run_summary.h"
 #include "trainer/signals/stop_request.h"
+#include "trainer/start_times.h"
 #include "trainer/summarize_run.h"
 #include "trainer/time_budget.h"
 #include "trainer/train_run.h"
@@ -90,6 +92,7 @@ class Session {
   // Of the terminal; 0 where the output is none.
   int Columns() const { return screen_.is_terminal ? screen_.width() : 0; }
 
+  StartTimes times_;
   TimeBudget budget_;  // counts from the process's start
   const CommandLine& line_;
   const SessionHooks& hooks_;
@@ -154,6 +157,7 @@ ExitCode Session::LoadDevice() {
 
 // The lock of a run that is there, before anything of it is read.
 ExitCode Session::OpenStore() {
+  times_.Ended(StartPhase::kStart);
   if (access(line_.run_dir.c_str(), F_OK) != 0) return ExitCode::EXIT_DONE;
   auto opened = OpenRunFolder(line_, hooks_.file_system);
   if (!opened.ok()) {
@@ -184,6 +188,7 @@ ExitCode Session::Choose() {
 
 // The configuration in force: the checkpoint's, with what the person set.
 ExitCode Session::Configure() {
+  times_.Ended(StartPhase::kChoose);
   // A checkpoint without a configuration goes on with the one of a fresh run.
   if (!choice_.from.has_value() || choice_.BeginsAnew(Item::CONFIG)) {
     if (auto s = Validate(config_); !s.ok()) {
@@ -275,6 +280,16 @@ ExitCode Session::Train() {
                config_.precision().mode(), config_.run().device(),
                at::get_num_threads());
   Progress progress(config_.run().steps(), config_.run().log_every(), screen_);
+  times_.Ended(StartPhase::kRebuild);
+  progress.SayAfterFirstStep([this] {
+    std::string line =
+        Wrapped("",
+                times_.FirstStepDone(
+                    choice_.from.has_value() ? choice_.from->time : ReadTime()),
+                Columns());
+    line.pop_back();  // Progress brings its own newline
+    return line;
+  });
   const TrainOutcome outcome =
       TrainRun({&config_, &changes_, &choice_, store_.get(), &*metrics,
                 &progress, observer_, &budget_},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -52,6 +53,22 @@ absl::Status GapNotZero(const std::string& file, const char* bytes,
                    static_cast<int>(static_cast<unsigned char>(*found))));
 }
 
+using Clock = std::chrono::steady_clock;
+
+// Adds the time of its life.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::atomic<int64_t>* nanoseconds)
+      : nanoseconds_(nanoseconds), begin_(Clock::now()) {}
+  ~Stopwatch() { *nanoseconds_ += (Clock::now() - begin_).count(); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  std::atomic<int64_t>* const nanoseconds_;
+  const Clock::time_point begin_;
+};
+
 }  // namespace
 
 // What one reading collects.
@@ -72,8 +89,19 @@ struct CheckpointReader::Job {
   std::function<void(uint64_t done, uint64_t total)> progress;
   std::atomic<uint64_t> done{0};
   uint64_t total = 0;
+  // Of all threads together.
+  std::atomic<int64_t> reading{0};
+  std::atomic<int64_t> digesting{0};
 
   bool Wants(size_t entry) const { return wanted.empty() || wanted[entry]; }
+  absl::Status Read(File* file, uint64_t offset, char* out, size_t size) {
+    const Stopwatch watch(&reading);
+    return ReadExactly(file, offset, out, size);
+  }
+  void Digest(const char* bytes, uint64_t size, uint64_t* digests) {
+    const Stopwatch watch(&digesting);
+    DigestChunks(bytes, size, digests);
+  }
   void Advance(uint64_t bytes) {
     if (progress) progress(done += bytes, total);
   }
@@ -162,9 +190,9 @@ absl::Status CheckpointReader::ReadLarge(const Piece& piece, Job* job) const {
       block = &scratch[0];
     }
     absl::Status status =
-        ReadExactly(shards_[piece.shard].get(), piece.offset + at, block, size);
+        job->Read(shards_[piece.shard].get(), piece.offset + at, block, size);
     if (!status.ok()) return status;
-    DigestChunks(block, size, chunks + at / kDigestChunkBytes);
+    job->Digest(block, size, chunks + at / kDigestChunkBytes);
   }
   return absl::OkStatus();
 }
@@ -185,8 +213,8 @@ absl::Status CheckpointReader::ReadPiece(const Piece& piece, Job* job) const {
     return absl::OkStatus();
   }
   std::string buffer(piece.length, '\0');
-  absl::Status status = ReadExactly(shards_[piece.shard].get(), piece.offset,
-                                    &buffer[0], buffer.size());
+  absl::Status status = job->Read(shards_[piece.shard].get(), piece.offset,
+                                  &buffer[0], buffer.size());
   if (!status.ok()) return Annotate(status, file);
   uint64_t end = 0;  // of what has been looked at
   for (const PiecePart& part : piece.parts) {
@@ -199,7 +227,7 @@ absl::Status CheckpointReader::ReadPiece(const Piece& piece, Job* job) const {
     }
     end = at + part.length;
     if (!job->Wants(part.entry) || entry.extents.size() > 1) continue;
-    DigestChunks(&buffer[at], part.length, job->chunks[part.entry].data());
+    job->Digest(&buffer[at], part.length, job->chunks[part.entry].data());
     if (job->keep) {
       std::memcpy(job->memory[part.entry].get(), &buffer[at], part.length);
     }
@@ -225,15 +253,15 @@ absl::Status CheckpointReader::ReadSlices(size_t index, Job* job) const {
   char* whole = static_cast<char*>(memory.get());
   for (const Extent& extent : entry.extents) {
     std::string slice(extent.length, '\0');
-    absl::Status status = ReadExactly(shards_[extent.shard].get(),
-                                      extent.offset, &slice[0], slice.size());
+    absl::Status status = job->Read(shards_[extent.shard].get(), extent.offset,
+                                    &slice[0], slice.size());
     if (!status.ok()) {
       return Annotate(
           status, JoinPath(path_, ShardName(manifest_.shards[extent.shard])));
     }
     ScatterSlice(entry, extent, slice.data(), whole);
   }
-  DigestChunks(whole, entry.num_bytes(), job->chunks[index].data());
+  job->Digest(whole, entry.num_bytes(), job->chunks[index].data());
   return absl::OkStatus();
 }
 
@@ -375,8 +403,15 @@ absl::StatusOr<Snapshot> CheckpointReader::ReadAll(
     const ReadV2Options& options) const {
   Job job;
   job.options = &options;
+  const Clock::time_point begin = Clock::now();
   absl::Status status = ReadAndCheck(&job, options.threads);
   if (!status.ok()) return status;
+  if (options.verify_seconds != nullptr) {
+    const double busy = job.reading + job.digesting;
+    const std::chrono::duration<double> wall = Clock::now() - begin;
+    *options.verify_seconds =
+        busy == 0 ? 0 : wall.count() * job.digesting / busy;
+  }
   return Assemble([&](size_t i) {
     const uint32_t alias = manifest_.tensors[i].alias;
     const std::shared_ptr<void>& memory =

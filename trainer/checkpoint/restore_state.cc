@@ -38,12 +38,12 @@ absl::Status AsMismatch(const absl::Status& status) {
                      : MakeRefusal(Refusal::MISMATCH, status.message());
 }
 
-// Copies `saved` into `live` by name; both must hold the same names.
-absl::Status LoadTensors(absl::string_view item,
-                         const std::vector<Tensor>& saved,
+// Copies `saved` into `live` by name, and lets go of each as soon as it is
+// copied; both must hold the same names.
+absl::Status LoadTensors(absl::string_view item, std::vector<Tensor> saved,
                          const std::vector<NamedTensor>& live) {
-  absl::flat_hash_map<std::string, const Tensor*> by_name;
-  for (const Tensor& tensor : saved) by_name[tensor.name()] = &tensor;
+  absl::flat_hash_map<std::string, Tensor*> by_name;
+  for (Tensor& tensor : saved) by_name[tensor.name()] = &tensor;
   std::vector<std::string> missing;
   for (const NamedTensor& tensor : live) {
     auto found = by_name.find(tensor.name);
@@ -55,6 +55,7 @@ absl::Status LoadTensors(absl::string_view item,
         !status.ok()) {
       return Mismatch(item, status.message());
     }
+    *found->second = Tensor();
     by_name.erase(found);
   }
   std::vector<std::string> unexpected;
@@ -126,18 +127,21 @@ std::vector<NamedTensor> AllNames(const Model& model) {
   return names;
 }
 
-absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
+// Takes the tensors away.
+absl::Status RestoreModel(Snapshot& snapshot, Model* model) {
   const std::vector<NamedTensor> parameters = AllNames(*model);
-  if (auto s = LoadTensors("model.params", snapshot.parameters, parameters);
+  const Ties ties = TiesOf(snapshot.parameters);
+  if (auto s = LoadTensors("model.params", std::move(snapshot.parameters),
+                           parameters);
       !s.ok()) {
     return s;
   }
-  if (auto s = LoadTensors("model.buffers", snapshot.buffers, model->Buffers());
+  if (auto s = LoadTensors("model.buffers", std::move(snapshot.buffers),
+                           model->Buffers());
       !s.ok()) {
     return s;
   }
-  if (!Omitted(snapshot, Item::MODEL_TIES) &&
-      TiesOf(parameters) != TiesOf(snapshot.parameters)) {
+  if (!Omitted(snapshot, Item::MODEL_TIES) && TiesOf(parameters) != ties) {
     return Mismatch("model.ties",
                     "the checkpoint's tensors that are one storage are not "
                     "those of the model");
@@ -159,8 +163,9 @@ absl::Status RestoreModel(const Snapshot& snapshot, Model* model) {
   return absl::OkStatus();
 }
 
-absl::Status RestoreOptimizer(const Snapshot& snapshot, Optimizer* optimizer) {
-  OptimizerState saved = *snapshot.optimizer;
+// Takes the tensors away.
+absl::Status RestoreOptimizer(Snapshot& snapshot, Optimizer* optimizer) {
+  OptimizerState saved = std::move(*snapshot.optimizer);
   if (saved.state_dtype.has_value() && *saved.state_dtype != DType::kF32) {
     return Mismatch("optim.dtype",
                     absl::StrCat("expected moments made in f32, found ",
@@ -172,7 +177,8 @@ absl::Status RestoreOptimizer(const Snapshot& snapshot, Optimizer* optimizer) {
                                       return s.step == 0 && s.moments.empty();
                                     }),
                      saved.states.end());
-  return AsMismatch(optimizer->Load(saved, snapshot.masters));
+  return AsMismatch(
+      optimizer->Load(std::move(saved), std::move(snapshot.masters)));
 }
 
 // After RestoreData: the position may count samples or epochs.
@@ -282,7 +288,8 @@ void RestoreProgress(const Snapshot& snapshot, TrainState* state) {
   if (!Omitted(snapshot, Item::CLIP)) state->clip = snapshot.clip;
 }
 
-absl::Status RestoreEma(const Snapshot& snapshot, TrainState* state) {
+// Takes the tensors away.
+absl::Status RestoreEma(Snapshot& snapshot, TrainState* state) {
   if ((state->ema != nullptr) != snapshot.ema.has_value()) {
     return Mismatch("ema.config",
                     state->ema != nullptr
@@ -292,11 +299,12 @@ absl::Status RestoreEma(const Snapshot& snapshot, TrainState* state) {
                           "the run keeps none");
   }
   if (state->ema == nullptr) return absl::OkStatus();
-  return AsMismatch(state->ema->Load(*snapshot.ema, snapshot.ema_weights));
+  return AsMismatch(
+      state->ema->Load(*snapshot.ema, std::move(snapshot.ema_weights)));
 }
 
-absl::Status RestoreStepInProgress(const Snapshot& snapshot,
-                                   TrainState* state) {
+// Takes the tensors away.
+absl::Status RestoreStepInProgress(Snapshot& snapshot, TrainState* state) {
   if (!snapshot.accumulation.has_value()) return absl::OkStatus();
   if (snapshot.accumulation->per_step != state->accumulation.per_step) {
     return Mismatch("accum.count",
@@ -314,7 +322,8 @@ absl::Status RestoreStepInProgress(const Snapshot& snapshot,
       gradients.push_back({t.name, t.tensor.grad()});
     }
   }
-  if (auto s = LoadTensors("accum.grads", snapshot.gradients, gradients);
+  if (auto s =
+          LoadTensors("accum.grads", std::move(snapshot.gradients), gradients);
       !s.ok()) {
     return s;
   }
@@ -377,7 +386,7 @@ std::vector<Item> NotRecordedByV1(const Snapshot& snapshot) {
   return items;
 }
 
-absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
+absl::Status RestoreState(Snapshot snapshot, const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state) {
   if (auto s = CheckPresence(snapshot); !s.ok()) return s;
   if (auto s = RestoreModel(snapshot, state->model.get()); !s.ok()) return s;

@@ -39,8 +39,8 @@ class StagedTensors {
   ViewFunction View();
 
   // Whether every floating-point element of all tensors so far is finite. Waits
-  // for the work queued on the device. May say no of finite f64 values whose
-  // sum is too large for a double.
+  // for the work queued on the device. May say no of finite values whose sum is
+  // too large for f32 (of f64: for f64).
   bool AllFinite() const;
 
   // Queues the copies. REQUIRES: no tensor of an earlier snapshot with the same

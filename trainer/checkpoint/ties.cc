@@ -32,7 +32,14 @@ Ties TiesOf(const std::vector<NamedTensor>& live) {
 
 Ties TiesOf(const std::vector<Tensor>& saved) {
   NamesByAddress names;
-  for (const Tensor& t : saved) names[t.data()].push_back(t.name());
+  for (const Tensor& t : saved) {
+    const void* address = t.data();
+    if (t.storage().has_value()) {
+      address =
+          reinterpret_cast<const void*>(t.storage()->id + t.storage()->offset);
+    }
+    names[address].push_back(t.name());
+  }
   return Shared(std::move(names));
 }
 

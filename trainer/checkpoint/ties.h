@@ -19,7 +19,8 @@ using Ties = std::vector<std::vector<std::string>>;
 
 // Of live tensors: those that begin at one address.
 Ties TiesOf(const std::vector<NamedTensor>& live);
-// Of tensors as a checkpoint gave them: those that share their bytes.
+// Of tensors as a checkpoint gave them: those that share their bytes, or are
+// said to be of one storage.
 Ties TiesOf(const std::vector<Tensor>& saved);
 
 }  // namespace reprise

@@ -42,9 +42,15 @@ Snapshot CaptureState(const TrainState& state, const Schedule& schedule,
 // `snapshot` (of version 1 or 2) holds; generators last, because building and
 // loading draw from them. `data` is the data set that it will train on. Errors
 // carry a Refusal: MISSING_ITEM naming the item, MISMATCH naming what differs.
-// `state` is unusable then.
-absl::Status RestoreState(const Snapshot& snapshot, const Schedule& schedule,
+// `state` is unusable then. Each tensor is let go of as soon as it is copied,
+// so a snapshot that is moved here, and whose bytes nobody else holds, costs no
+// second state's memory.
+absl::Status RestoreState(Snapshot snapshot, const Schedule& schedule,
                           const DataFingerprint& data, TrainState* state);
+
+// Lets go of the bytes of all tensors, and keeps what they are: names, dtypes,
+// shapes, orders, and which of them are one storage.
+void ForgetBytes(Snapshot* snapshot);
 
 // Loads parameters and buffers alone, by name: the weights-only start of
 // another run. Errors: as RestoreState.

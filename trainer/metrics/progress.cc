@@ -168,6 +168,7 @@ void Progress::Step(const StepEvent& event) {
         absl::StrCat("step ", Line(kPlainWidth, /*with_bar=*/false), "\n"));
     drawn_ = true;
   }
+  if (after_first_step_) Print(std::exchange(after_first_step_, nullptr)());
 }
 
 void Progress::Evaluation(const EvaluationEvent& event) {

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "trainer/metrics/event.h"
@@ -49,6 +50,10 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void Step(const StepEvent& event);
+  // The first step is followed by this line.
+  void SayAfterFirstStep(std::function<std::string()> line) {
+    after_first_step_ = std::move(line);
+  }
   // Prints the result on a line of its own.
   void Evaluation(const EvaluationEvent& event);
   // Prints `text` and a newline.
@@ -67,6 +72,7 @@ class Progress {
   const uint64_t log_every_;
   const Surroundings surroundings_;
 
+  std::function<std::string()> after_first_step_;
   StepEvent last_;
   double samples_per_second_ = 0;
   double steps_per_second_ = 0;

@@ -75,6 +75,23 @@ class ProgressTest : public ::testing::Test {
   Screen screen_;
 };
 
+TEST_F(ProgressTest, ALineMayFollowTheFirstStepAndNoOther) {
+  for (const bool is_terminal : {false, true}) {
+    screen_ = Screen();
+    Progress progress(100, 1, Around(is_terminal));
+    progress.SayAfterFirstStep([] { return std::string("took a second"); });
+    for (uint64_t step = 41; step <= 43; ++step, now_ += 1) {
+      progress.Step(EventOf(step));
+    }
+    progress.Finish();
+    const std::vector<std::string> seen = screen_.Seen();
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), "took a second"), 1);
+    const auto line = std::find(seen.begin(), seen.end(), "took a second");
+    ASSERT_NE(line + 1, seen.end());
+    EXPECT_THAT(*(line + 1), HasSubstr(is_terminal ? "43/100" : "42/100"));
+  }
+}
+
 TEST_F(ProgressTest, TerminalShowsOneLineRedrawn) {
   Progress progress(1872, 50, Around(true));
   for (uint64_t step = 1; step <= 468; ++step, now_ += 0.05) {

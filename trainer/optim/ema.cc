@@ -34,8 +34,7 @@ void Ema::Update() {
   ++updates_;
 }
 
-absl::Status Ema::Load(const EmaState& state,
-                       const std::vector<Tensor>& weights) {
+absl::Status Ema::Load(const EmaState& state, std::vector<Tensor> weights) {
   if (!state.ramp.empty() && state.ramp != kEmaRampV1) {
     return absl::InvalidArgumentError(
         absl::StrCat("ema.config: expected ramp ", kEmaRampV1,
@@ -47,8 +46,8 @@ absl::Status Ema::Load(const EmaState& state,
       averages_[i].tensor.copy_(parameters_[i].tensor.detach());
     }
   } else {
-    absl::flat_hash_map<std::string, const Tensor*> by_name;
-    for (const Tensor& tensor : weights) by_name[tensor.name()] = &tensor;
+    absl::flat_hash_map<std::string, Tensor*> by_name;
+    for (Tensor& tensor : weights) by_name[tensor.name()] = &tensor;
     for (const NamedTensor& average : averages_) {
       const auto found = by_name.find(average.name);
       if (found == by_name.end()) {
@@ -59,6 +58,7 @@ absl::Status Ema::Load(const EmaState& state,
         return absl::InvalidArgumentError(
             absl::StrCat("ema.weights: ", s.message()));
       }
+      *found->second = Tensor();
       by_name.erase(found);
     }
     if (!by_name.empty()) {

@@ -41,7 +41,8 @@ class Ema {
   // Replaces configuration, count and averages; without updates, and then
   // without `weights`, the averages are the parameters as they are now. Errors:
   // InvalidArgument naming the item and the parameter.
-  absl::Status Load(const EmaState& state, const std::vector<Tensor>& weights);
+  // Weights are let go of as they are copied.
+  absl::Status Load(const EmaState& state, std::vector<Tensor> weights);
 
  private:
   const std::vector<NamedTensor> parameters_;

@@ -14,10 +14,11 @@ namespace reprise {
 namespace {
 
 // The moment `name` of `state` as a new tensor like `parameter`.
-absl::StatusOr<at::Tensor> FindMoment(const ParameterState& state,
+// Takes the moment away.
+absl::StatusOr<at::Tensor> TakeMoment(ParameterState& state,
                                       const std::string& name,
                                       const at::Tensor& parameter) {
-  for (const Tensor& moment : state.moments) {
+  for (Tensor& moment : state.moments) {
     if (moment.name() != name) continue;
     at::Tensor copy = at::zeros_like(parameter);
     if (absl::Status status = CopyInto(moment, copy); !status.ok()) {
@@ -25,6 +26,7 @@ absl::StatusOr<at::Tensor> FindMoment(const ParameterState& state,
                           absl::StrCat("optim.moments of ", state.parameter,
                                        ": ", status.message()));
     }
+    moment = Tensor();
     return copy;
   }
   return absl::InvalidArgumentError(
@@ -296,8 +298,8 @@ std::vector<Tensor> Optimizer::masters(const ViewFunction& view) const {
   return masters;
 }
 
-absl::Status Optimizer::Load(const OptimizerState& state,
-                             const std::vector<Tensor>& masters) {
+absl::Status Optimizer::Load(OptimizerState state,
+                             std::vector<Tensor> masters) {
   if (state.kind != kind_) {
     return absl::InvalidArgumentError(absl::StrCat(
         "optim.kind: expected ", kind_, ", found \"", state.kind, "\""));
@@ -312,10 +314,10 @@ absl::Status Optimizer::Load(const OptimizerState& state,
         absl::StrCat("optim.groups: expected ", groups_.size(),
                      " groups, found ", state.groups.size()));
   }
-  absl::flat_hash_map<std::string, const ParameterState*> by_name;
-  for (const ParameterState& s : state.states) by_name[s.parameter] = &s;
-  absl::flat_hash_map<std::string, const Tensor*> masters_by_name;
-  for (const Tensor& master : masters) masters_by_name[master.name()] = &master;
+  absl::flat_hash_map<std::string, ParameterState*> by_name;
+  for (ParameterState& s : state.states) by_name[s.parameter] = &s;
+  absl::flat_hash_map<std::string, Tensor*> masters_by_name;
+  for (Tensor& master : masters) masters_by_name[master.name()] = &master;
 
   std::vector<Group> groups = groups_;
   std::vector<ParameterMoments> loaded;
@@ -346,13 +348,14 @@ absl::Status Optimizer::Load(const OptimizerState& state,
         if (auto s = CopyInto(*found->second, m.master); !s.ok()) {
           return absl::Status(s.code(), absl::StrCat("master: ", s.message()));
         }
+        *found->second = Tensor();
         masters_by_name.erase(found);
       }
       const at::Tensor& stepped = m.master.defined() ? m.master : p.tensor;
       if (auto found = by_name.find(p.name); found != by_name.end()) {
         m.step = found->second->step;
         for (const std::string& name : names) {
-          auto moment = FindMoment(*found->second, name, stepped);
+          auto moment = TakeMoment(*found->second, name, stepped);
           if (!moment.ok()) return moment.status();
           m.tensors.push_back(*std::move(moment));
         }

@@ -106,8 +106,8 @@ class Optimizer {
   // parameters are the caller's to load. Errors (nothing is changed then):
   // InvalidArgument naming the parameter when groups or parameters differ, a
   // shape or dtype is another, or a moment or master is missing or not wanted.
-  absl::Status Load(const OptimizerState& state,
-                    const std::vector<Tensor>& masters = {});
+  // Moments and masters are let go of as they are copied.
+  absl::Status Load(OptimizerState state, std::vector<Tensor> masters = {});
 
  protected:
   struct ParameterMoments {
