@@ -65,23 +65,39 @@ TEST(AcceptMissing, WeightsAloneAreNoRunToGoOnWith) {
               AllOf(HasSubstr("optim.moments"), HasSubstr("--init_from")));
 }
 
+// The group of the only parameter.
+ParameterGroup Group(double base_lr, double lr) {
+  ParameterGroup group;
+  group.name = "all";
+  group.parameters = {"w"};
+  group.base_lr = base_lr;
+  group.lr = lr;
+  return group;
+}
+
 // As a file of Python's, at step 7 with 2 of its steps skipped.
 Snapshot Foreign() {
   Snapshot s;
   s.step = 7;
   s.optimizer.emplace();
-  s.optimizer->groups = {{"all", {"w"}, 0.5, 0.5}};
+  s.optimizer->groups = {Group(0.5, 0.5)};
   s.optimizer->states = {{"w", 5, {}}};
-  s.schedule = ScheduleState{"", ScheduleState::Unit::kApplied, 5};
+  s.schedule.emplace();
+  s.schedule->unit = ScheduleState::Unit::kApplied;
+  s.schedule->position = 5;
   return s;
 }
 
 Snapshot Fresh() {
   Snapshot s;
   s.optimizer.emplace();
-  s.optimizer->groups = {{"all", {"w"}, 0.125, 0.25}};
-  s.schedule =
-      ScheduleState{"step-v1", ScheduleState::Unit::kAttempted, 0, 100, 3, 0.5};
+  s.optimizer->groups = {Group(0.25, 0.125)};
+  s.schedule.emplace();
+  s.schedule->form = "step-v1";
+  s.schedule->unit = ScheduleState::Unit::kAttempted;
+  s.schedule->horizon = 100;
+  s.schedule->warmup = 3;
+  s.schedule->final_fraction = 0.5;
   s.scaler.emplace();
   s.scaler->scale = 8;
   s.MarkSaved(Item::SCALER_SCALE);

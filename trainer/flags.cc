@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -11,8 +12,10 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/usage.h"
 #include "absl/flags/usage_config.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/optional.h"
 #include "trainer/config/config.h"
@@ -122,6 +125,15 @@ std::string Absolute(const std::string& path) {
   return absl::StrCat(base, "/", path);
 }
 
+// As one word of a shell.
+std::string Quoted(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("/._-+:,@%=", c);
+  });
+  if (plain && !word.empty()) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
 // Sets the field `path` when the flag was given.
 template <typename T>
 void Take(const absl::Flag<absl::optional<T>>& flag, const char* path,
@@ -151,6 +163,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   }
 
   CommandLine line;
+  line.program = getenv("BUILD_WORKING_DIRECTORY") != nullptr
+                     ? "bazel run //trainer --"
+                     : Quoted(argv[0]);
   line.run_dir = Absolute(absl::GetFlag(FLAGS_run_dir));
   line.data_dir = Absolute(absl::GetFlag(FLAGS_data_dir));
   line.fresh = absl::GetFlag(FLAGS_fresh);
@@ -200,6 +215,15 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   Take(FLAGS_threads, "run.threads", &line.given);
   Take(FLAGS_max_seconds, "run.max_seconds", &line.given);
   return line;
+}
+
+std::string GoOnCommand(const CommandLine& line) {
+  std::string command =
+      absl::StrCat(line.program, " ", Quoted("--run_dir=" + line.run_dir));
+  if (!line.data_dir.empty()) {
+    absl::StrAppend(&command, " ", Quoted("--data_dir=" + line.data_dir));
+  }
+  return command;
 }
 
 }  // namespace reprise

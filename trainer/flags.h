@@ -11,6 +11,9 @@
 namespace reprise {
 
 struct CommandLine {
+  // How the person called the program, for messages: its path, or the bazel
+  // command.
+  std::string program = "trainer";
   std::string run_dir;   // absolute
   std::string data_dir;  // absolute, or empty: the data set's own places
   bool fresh = false;
@@ -32,6 +35,11 @@ struct CommandLine {
 // (where the person stood when calling `bazel run`), else the current folder.
 // Errors: InvalidArgument naming the flag.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv);
+
+// What to type to go on with the run of `line`: its configuration is the
+// checkpoint's, so that nothing but the folders needs to be said. A shell reads
+// it as it is written.
+std::string GoOnCommand(const CommandLine& line);
 
 }  // namespace reprise
 

@@ -54,10 +54,11 @@ absl::Status RestoreRun(ResumeChoice* choice, BuiltRun* run) {
 }
 
 std::string ContinueAs(const std::string& run_dir, const ResumeChoice& choice,
-                       BuiltRun* run) {
+                       int columns, BuiltRun* run) {
   const LoadedCheckpoint& from = *choice.from;
   const Snapshot& snapshot = from.snapshot;
-  std::string said = RestoredTable(from.path, snapshot, choice.begin_anew);
+  std::string said =
+      RestoredTable(from.path, snapshot, choice.begin_anew, columns);
   if (choice.BeginsAnew(Item::SCHED_POSITION)) {
     for (const Optimizer::Group& group : run->state.optimizer->groups()) {
       absl::StrAppendFormat(

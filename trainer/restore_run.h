@@ -3,7 +3,7 @@
 //
 //   RestoreRun(&choice, &run);             // its state
 //   ApplyChanges(config, changes, run.schedule, &run.state);
-//   std::cout << ContinueAs(run_dir, choice, &run);   // whose run it is
+//   std::cout << ContinueAs(run_dir, choice, columns, &run);  // whose run
 //
 // or to its weights alone, in another run.
 #ifndef REPRISE_TRAINER_RESTORE_RUN_H_
@@ -29,9 +29,10 @@ absl::Status RestoreRun(ResumeChoice* choice, BuiltRun* run);
 // Makes `run`, restored, the same run as that of choice.from: its id, history
 // and what it carries along, and the level at which it resumes. Returns the
 // lines to tell the person, each with its newline: what was restored, what
-// began anew or was not recorded, the level and why. `run_dir` is for messages.
+// began anew or was not recorded, the level and why. `run_dir` is for messages;
+// `columns` as of RestoredTable.
 std::string ContinueAs(const std::string& run_dir, const ResumeChoice& choice,
-                       BuiltRun* run);
+                       int columns, BuiltRun* run);
 
 // Begins with the weights of another run's checkpoint alone. Returns the line
 // to tell the person, which says that this is no resume. Errors: as RestoreRun.

@@ -24,14 +24,16 @@
 #include "trainer/config/config.h"
 #include "trainer/config_changes.h"
 #include "trainer/device/cuda_backend.h"
-#include "trainer/metrics/loss_curve.h"
 #include "trainer/metrics/metrics_log.h"
 #include "trainer/metrics/progress.h"
+#include "trainer/metrics/wrapped.h"
 #include "trainer/restore_run.h"
 #include "trainer/resume_choice.h"
 #include "trainer/run_folder.h"
+#include "trainer/run_summary.h"
 #include "trainer/signals/stop_request.h"
 #include "trainer/start_times.h"
+#include "trainer/summarize_run.h"
 #include "trainer/time_budget.h"
 #include "trainer/train_run.h"
 
@@ -47,6 +49,22 @@ ExitCode Report(ExitCode code, const absl::Status& status) {
 
 void Print(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) absl::PrintF("%s\n", line);
+}
+
+ExitCode CodeOf(TrainOutcome::End end) {
+  switch (end) {
+    case TrainOutcome::End::kFinished:
+      return ExitCode::EXIT_DONE;
+    case TrainOutcome::End::kStopped:
+      return ExitCode::EXIT_STOPPED_ON_REQUEST;
+    case TrainOutcome::End::kSaveFailed:
+      return ExitCode::EXIT_SAVE_FAILED;
+    case TrainOutcome::End::kRejected:
+      return ExitCode::EXIT_CHECKPOINT_REJECTED;
+    case TrainOutcome::End::kFailed:
+      break;
+  }
+  return ExitCode::EXIT_TRAINING_FAILED;
 }
 
 // Everything of the process that outlives the loop, built in this order.
@@ -70,7 +88,9 @@ class Session {
   ExitCode Restore();
   ExitCode EnterFolder();
   ExitCode Train();
-  ExitCode SayHowItEnded(const TrainOutcome& outcome);
+  void Summarize(RunSummary::End end, uint64_t first_step);
+  // Of the terminal; 0 where the output is none.
+  int Columns() const { return screen_.is_terminal ? screen_.width() : 0; }
 
   StartTimes times_;
   TimeBudget budget_;  // counts from the process's start
@@ -78,6 +98,7 @@ class Session {
   const SessionHooks& hooks_;
   TrainObserver nobody_;
   TrainObserver* const observer_;
+  const Progress::Surroundings screen_ = Progress::Surroundings::Real();
   TrainerConfig config_;
   std::vector<ConfigChange> changes_;
   std::unique_ptr<CheckpointStore> store_;  // null: no run folder yet
@@ -216,7 +237,7 @@ ExitCode Session::Restore() {
       !s.ok()) {
     return Report(ExitCode::EXIT_BAD_REQUEST, s);
   }
-  absl::PrintF("%s", ContinueAs(line_.run_dir, choice_, &*run_));
+  absl::PrintF("%s", ContinueAs(line_.run_dir, choice_, Columns(), &*run_));
   return ExitCode::EXIT_DONE;
 }
 
@@ -238,6 +259,7 @@ ExitCode Session::EnterFolder() {
 
 ExitCode Session::Train() {
   TrainState& state = run_->state;
+  const uint64_t first_step = state.attempted;
   auto metrics =
       MetricsLog::OpenForResume(store_->run_folder(), state.attempted);
   if (!metrics.ok()) {
@@ -248,10 +270,7 @@ ExitCode Session::Train() {
   observer_->OnStart(CaptureState(state, run_->schedule, run_->info),
                      choice_.from.has_value() ? &*choice_.from : nullptr);
   if (NothingToDo(config_, state)) {
-    absl::PrintF(
-        "The run is finished: %d of %d steps. Nothing to do (--fresh starts "
-        "again).\n",
-        state.attempted, config_.run().steps());
+    Summarize(RunSummary::End::kNothingToDo, state.attempted);
     observer_->OnEnd(state.attempted, true);
     return ExitCode::EXIT_DONE;
   }
@@ -260,60 +279,45 @@ ExitCode Session::Train() {
                config_.run().steps(), run_->info.attempt,
                config_.precision().mode(), config_.run().device(),
                at::get_num_threads());
-  Progress progress(config_.run().steps(), config_.run().log_every());
+  Progress progress(config_.run().steps(), config_.run().log_every(), screen_);
   times_.Ended(StartPhase::kRebuild);
   progress.SayAfterFirstStep([this] {
-    return times_.FirstStepDone(choice_.from.has_value() ? choice_.from->time
-                                                         : ReadTime());
+    std::string line =
+        Wrapped("",
+                times_.FirstStepDone(
+                    choice_.from.has_value() ? choice_.from->time : ReadTime()),
+                Columns());
+    line.pop_back();  // Progress brings its own newline
+    return line;
   });
   const TrainOutcome outcome =
       TrainRun({&config_, &changes_, &choice_, store_.get(), &*metrics,
                 &progress, observer_, &budget_},
                &*run_);
   progress.Finish();
-  // For people: never a reason to fail.
-  if (auto s = WriteLossCurve(store_->run_folder()); s.ok()) {
-    absl::PrintF("Loss curve: %s/%s\n", store_->run_folder(), kLossCurveFile);
-  } else {
-    absl::PrintF("No loss curve: %s\n", s.message());
+  const ExitCode code = CodeOf(outcome.end);
+  if (outcome.end != TrainOutcome::End::kRejected) {
+    Summarize(code == ExitCode::EXIT_DONE ? RunSummary::End::kFinished
+              : code == ExitCode::EXIT_STOPPED_ON_REQUEST
+                  ? RunSummary::End::kStopped
+                  : RunSummary::End::kFailed,
+              first_step);
   }
-  return SayHowItEnded(outcome);
+  return outcome.error.ok() ? code : Report(code, outcome.error);
 }
 
-ExitCode Session::SayHowItEnded(const TrainOutcome& outcome) {
-  const TrainState& state = run_->state;
-  switch (outcome.end) {
-    case TrainOutcome::End::kFinished: {
-      const bool early = state.attempted < config_.run().steps();
-      absl::PrintF("Finished%s: %d steps (%d skipped)", early ? " early" : "",
-                   state.attempted, state.skipped);
-      if (state.evaluation.last.has_value()) {
-        for (const NamedNumber& metric : state.evaluation.last->metrics) {
-          if (metric.name != "accuracy") continue;
-          absl::PrintF(", test accuracy %.2f %%", 100 * metric.value);
-        }
-      }
-      if (state.best.has_value()) {
-        absl::PrintF(", best %s %.4g at step %d", state.best->metric,
-                     state.best->value, state.best->step);
-      }
-      absl::PrintF("\n");
-      return ExitCode::EXIT_DONE;
-    }
-    case TrainOutcome::End::kStopped:
-      absl::PrintF(
-          "Stopped by %s at step %d; start again to go on\n",
-          StopRequest::Requested() ? StopRequest::Name() : "run.max_seconds",
-          state.attempted);
-      return ExitCode::EXIT_STOPPED_ON_REQUEST;
-    case TrainOutcome::End::kSaveFailed:
-      return Report(ExitCode::EXIT_SAVE_FAILED, outcome.error);
-    case TrainOutcome::End::kRejected:
-      return Report(ExitCode::EXIT_CHECKPOINT_REJECTED, outcome.error);
-    case TrainOutcome::End::kFailed:
-      return Report(ExitCode::EXIT_TRAINING_FAILED, outcome.error);
+void Session::Summarize(RunSummary::End end, uint64_t first_step) {
+  RunSummary summary =
+      SummarizeRun(config_, *run_, first_step, choice_.from.has_value(),
+                   store_->run_folder());
+  summary.end = end;
+  summary.seconds = budget_.Elapsed();
+  if (end == RunSummary::End::kStopped) {
+    summary.stopped_by =
+        StopRequest::Requested() ? StopRequest::Name() : "run.max_seconds";
+    summary.go_on = GoOnCommand(line_);
   }
-  return ExitCode::EXIT_TRAINING_FAILED;
+  absl::PrintF("%s", SummaryText(summary, Columns()));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Saves: from the trainer's live state to a Snapshot. Each function takes one
 // part of the state and answers for its items, so that what is saved and what
 // is said about it stand together.
-#include <ATen/core/Generator.h>
 #include <unistd.h>
 
 #include <utility>
@@ -13,6 +12,7 @@
 #include "format/random/keyed_permutation.h"
 #include "format/random/philox.h"
 #include "trainer/checkpoint/step_values.h"
+#include "trainer/checkpoint/torch_generator.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/checkpoint/witness.h"
 #include "trainer/version.h"
@@ -169,28 +169,15 @@ void CaptureData(const Sampler& position, const std::string& augmentation,
   snapshot->MarkEmpty(Item::LOADER_INFLIGHT);
 }
 
-GeneratorState SaveGenerator(const at::Generator& generator, std::string name,
-                             std::string algorithm) {
-  const at::Tensor bytes = generator.get_state();  // u8 [n]
-  return {std::move(name), std::move(algorithm),
-          absl::StrCat("libtorch ", LibTorchVersion()),
-          std::string(static_cast<const char*>(bytes.const_data_ptr()),
-                      bytes.numel())};
-}
-
 void CaptureGenerators(const TrainState& state, Snapshot* snapshot) {
-  snapshot->generators.push_back(
-      SaveGenerator(state.cpu_generator, "cpu", "mt19937"));
+  snapshot->generators.push_back(SaveGenerator(state.cpu_generator, "cpu"));
   snapshot->MarkSaved(Item::RNG_CPU);
   if (!state.cuda_generator.has_value()) {
     snapshot->MarkNotApplicable(Item::RNG_CUDA, "the run is on the CPU");
     return;
   }
-  GeneratorState cuda =
-      SaveGenerator(*state.cuda_generator, "cuda:0", "philox4x32-10");
-  cuda.seed = state.cuda_generator->current_seed();
-  cuda.offset = state.cuda_generator->get_offset();
-  snapshot->generators.push_back(std::move(cuda));
+  snapshot->generators.push_back(
+      SaveGenerator(*state.cuda_generator, "cuda:0"));
   snapshot->MarkSaved(Item::RNG_CUDA);
 }
 

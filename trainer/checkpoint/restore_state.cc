@@ -1,11 +1,8 @@
 // Restores: from a Snapshot to the trainer's live state, or a refusal by item.
-#include <ATen/core/Generator.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,10 +20,10 @@
 #include "format/vocabulary.h"
 #include "trainer/checkpoint/step_values.h"
 #include "trainer/checkpoint/ties.h"
+#include "trainer/checkpoint/torch_generator.h"
 #include "trainer/checkpoint/torch_tensor.h"
 #include "trainer/checkpoint/train_state_codec.h"
 #include "trainer/data/augment.h"
-#include "trainer/version.h"
 
 namespace reprise {
 namespace {
@@ -39,33 +36,6 @@ absl::Status Mismatch(absl::string_view item, absl::string_view message) {
 absl::Status AsMismatch(const absl::Status& status) {
   return status.ok() ? status
                      : MakeRefusal(Refusal::MISMATCH, status.message());
-}
-
-absl::Status LoadGenerator(const Snapshot& snapshot, absl::string_view item,
-                           absl::string_view name, at::Generator& generator) {
-  for (const GeneratorState& saved : snapshot.generators) {
-    if (saved.name != name) continue;
-    const std::string library = absl::StrCat("libtorch ", LibTorchVersion());
-    if (saved.library != library) {
-      return Mismatch(item, absl::StrCat("expected a state of ", library,
-                                         ", found one of ", saved.library));
-    }
-    const int64_t expected = generator.get_state().numel();
-    if (static_cast<int64_t>(saved.state.size()) != expected) {
-      return Mismatch(item, absl::StrCat("expected ", expected,
-                                         " bytes, found ", saved.state.size()));
-    }
-    at::Tensor bytes = at::empty({expected}, at::kByte);
-    std::memcpy(bytes.mutable_data_ptr(), saved.state.data(),
-                saved.state.size());
-    generator.set_state(bytes);
-    return absl::OkStatus();
-  }
-  return MakeRefusal(Refusal::MISSING_ITEM,
-                     absl::StrCat(item,
-                                  ": the checkpoint has no state of "
-                                  "generator ",
-                                  name));
 }
 
 // Copies `saved` into `live` by name, and lets go of each as soon as it is
@@ -432,12 +402,12 @@ absl::Status RestoreState(Snapshot snapshot, const Schedule& schedule,
   if (auto s = RestoreEma(snapshot, state); !s.ok()) return s;
   if (auto s = RestoreStepInProgress(snapshot, state); !s.ok()) return s;
   // Last: everything before may have drawn from them.
-  if (auto s = LoadGenerator(snapshot, "rng.cpu", "cpu", state->cpu_generator);
+  if (auto s = LoadGenerator(snapshot.generators, "cpu", &state->cpu_generator);
       !s.ok()) {
     return s;
   }
   if (!state->cuda_generator.has_value()) return absl::OkStatus();
-  return LoadGenerator(snapshot, "rng.cuda", "cuda:0", *state->cuda_generator);
+  return LoadGenerator(snapshot.generators, "cuda:0", &*state->cuda_generator);
 }
 
 }  // namespace reprise

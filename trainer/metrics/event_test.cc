@@ -54,8 +54,13 @@ TEST(Event, StepHasTheDocumentedText) {
 }
 
 TEST(Event, EvaluationHasTheDocumentedText) {
-  EXPECT_EQ(FormatEvent(EvaluationEvent{1, 468, 0.5, 0.75, 10000}),
-            kEvaluationLine);
+  EvaluationEvent event;
+  event.attempt = 1;
+  event.step = 468;
+  event.loss = 0.5;
+  event.accuracy = 0.75;
+  event.samples = 10000;
+  EXPECT_EQ(FormatEvent(event), kEvaluationLine);
 }
 
 TEST(Event, WithoutScalerTheScaleIsNull) {

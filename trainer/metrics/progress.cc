@@ -103,7 +103,7 @@ std::string Progress::Line(int width, bool with_bar) const {
     parts.push_back({absl::StrFormat("lr %.3g", last_.lr[0]), 5});
   }
   if (last_.scale.has_value()) {
-    parts.push_back({absl::StrFormat("scale %g", *last_.scale), 6});
+    parts.push_back({absl::StrFormat("scale %.9g", *last_.scale), 6});
   }
   if (last_.step > last_.applied) {
     parts.push_back({absl::StrCat("skipped ", last_.step - last_.applied), 7});

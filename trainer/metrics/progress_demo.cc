@@ -22,7 +22,12 @@ int main() {
     event.scale = step < 30 ? 65536.0f : 16384.0f;
     progress.Step(event);
     if (step == 200) {
-      progress.Evaluation({1, step, 0.4321, 0.8415, 10000});
+      reprise::EvaluationEvent evaluation;
+      evaluation.step = step;
+      evaluation.loss = 0.4321;
+      evaluation.accuracy = 0.8415;
+      evaluation.samples = 10000;
+      progress.Evaluation(evaluation);
       progress.Print("A message of the program, longer than the line below");
     }
   }

@@ -131,7 +131,12 @@ TEST_F(ProgressTest, MessagesGoAboveTheBar) {
   progress.Print("before");
   progress.Step(EventOf(1));
   progress.Print("short");
-  progress.Evaluation({1, 1, 0.4321, 0.84156, 10000});
+  EvaluationEvent evaluation;
+  evaluation.step = 1;
+  evaluation.loss = 0.4321;
+  evaluation.accuracy = 0.84156;
+  evaluation.samples = 10000;
+  progress.Evaluation(evaluation);
   progress.Finish();
   std::vector<std::string> seen = screen_.Seen();
   ASSERT_EQ(seen.size(), 5u);

@@ -2,8 +2,6 @@
 // middle of a run: `ckpt import` makes a checkpoint of it, the trainer refuses
 // to go on until it is told what may begin anew, and then its losses are those
 // that Python comes to from that file on the same batches.
-#include <signal.h>
-
 #include <map>
 #include <set>
 #include <string>
@@ -14,10 +12,11 @@
 #include "absl/strings/str_join.h"
 #include "format/accepted_missing.h"
 #include "format/checkpoint_store.h"
+#include "format/run_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "trainer/parity/python_run.h"
-#include "trainer/testing/folder_watch.h"
+#include "trainer/testing/child_trainer.h"
 #include "trainer/testing/metrics_records.h"
 #include "trainer/testing/run_comparison.h"
 #include "trainer/testing/run_files.h"
@@ -32,9 +31,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-// A kill may come too late, because the machine was busy, so many times.
-constexpr int kRounds = 10;
 
 // The same model, optimizer, schedule and data as tools/parity/fixtures.py.
 std::vector<std::string> Flags(const std::string& folder, uint64_t steps,
@@ -237,7 +233,7 @@ void ExpectSameRecords(const MetricsRecords& baseline,
 }
 
 TEST(ContinueInTrainer, KilledAndPlainlyResumedIsTheUninterruptedContinuation) {
-  constexpr uint64_t kSteps = 900;
+  constexpr uint64_t kSteps = 150;
   const Imported imported = ImportSevenSteps();
   const std::string whole = FreshFolder("whole");
   const TrainerResult uninterrupted =
@@ -247,40 +243,23 @@ TEST(ContinueInTrainer, KilledAndPlainlyResumedIsTheUninterruptedContinuation) {
   const auto baseline = ReadMetrics(whole);
   ASSERT_TRUE(baseline.ok()) << baseline.status();
 
-  for (int round = 0; round < kRounds; ++round) {
-    const std::string folder = FreshFolder("killed", /*create=*/true);
-    FolderWatch watch(folder);
-    auto trainer =
-        TrainerProcess::Start(Flags(folder, kSteps, Accepting(imported)));
-    watch.WaitForStep(120, *trainer);
-    trainer->Signal(SIGKILL);
-    // Too late, because the machine was busy: nothing is proved.
-    if (!(trainer->Wait() == TrainerExit::BySignal(SIGKILL))) continue;
-    const TrainerResult resumed =
-        RunTrainer({absl::StrCat("--run_dir=", folder)});
-    ASSERT_EQ(resumed.exit, TrainerExit::WithCode(0)) << resumed.output;
-    EXPECT_THAT(resumed.output, Not(HasSubstr("accept_missing")));
-    EXPECT_THAT(resumed.output, HasSubstr("Resume level BITWISE"));
-    const auto records = ReadMetrics(folder);
-    ASSERT_TRUE(records.ok()) << records.status();
-    ExpectSameRecords(*baseline, *records);
-    const auto a = ReadCheckpoint(absl::StrCat(whole, "/step-000000000900"));
-    const auto b = ReadCheckpoint(absl::StrCat(folder, "/step-000000000900"));
-    ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
-    EXPECT_THAT(CompareState(a->snapshot, b->snapshot), IsEmpty());
-    // The second attempt lacked nothing; the run still says what it once did.
-    EXPECT_THAT(b->snapshot.accepted_missing, IsEmpty());
-    const auto once = AcceptedMissingIn(b->snapshot.history);
-    ASSERT_EQ(once.size(), 1);
-    EXPECT_EQ(once[0].step, 7);
-    EXPECT_EQ(once[0].items, imported.lacking);
-    EXPECT_EQ(once[0].manifest_digest, a->snapshot.parent->manifest_digest);
-    EXPECT_THAT(OutputOf(absl::StrCat("tools/ckpt/ckpt show ", folder)),
-                HasSubstr("begun anew    at step 7: " +
-                          absl::StrJoin(imported.lacking, " ")));
-    return;
-  }
-  FAIL() << "the run was over before each of " << kRounds << " kills";
+  const std::string folder = FreshFolder("killed");
+  KillAt(Flags(folder, kSteps, Accepting(imported)),
+         {StepPoint::kAfterUpdate, 120});
+  const TrainerResult resumed =
+      RunTrainer({absl::StrCat("--run_dir=", folder)});
+  ASSERT_EQ(resumed.exit, TrainerExit::WithCode(0)) << resumed.output;
+  EXPECT_THAT(resumed.output, Not(HasSubstr("accept_missing")));
+  EXPECT_THAT(resumed.output, HasSubstr("Resume level BITWISE"));
+  const auto records = ReadMetrics(folder);
+  ASSERT_TRUE(records.ok()) << records.status();
+  ExpectSameRecords(*baseline, *records);
+  const auto a =
+      ReadCheckpoint(absl::StrCat(whole, "/", CheckpointName(kSteps)));
+  const auto b =
+      ReadCheckpoint(absl::StrCat(folder, "/", CheckpointName(kSteps)));
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  EXPECT_THAT(CompareState(a->snapshot, b->snapshot), IsEmpty());
 }
 
 }  // namespace

@@ -44,8 +44,12 @@ bool IsIgnored(int number) {
 
 }  // namespace
 
+std::vector<int> StopRequest::Signals() {
+  return {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+}
+
 absl::Status StopRequest::Install() {
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (int number : Signals()) {
     if (number == SIGHUP && IsIgnored(number)) continue;
     absl::Status status = SetAction(number, OnSignal);
     if (!status.ok()) return status;
@@ -61,8 +65,8 @@ int StopRequest::Signal() {
   return first_signal.load(std::memory_order_relaxed);
 }
 
-std::string StopRequest::Name() {
-  switch (Signal()) {
+std::string StopRequest::NameOf(int signal) {
+  switch (signal) {
     case 0:
       return "none";
     case SIGINT:
@@ -74,7 +78,7 @@ std::string StopRequest::Name() {
     case SIGUSR1:
       return "SIGUSR1";
     default:
-      return absl::StrCat("signal ", Signal());
+      return absl::StrCat("signal ", signal);
   }
 }
 

@@ -22,6 +22,7 @@
 #define REPRISE_TRAINER_SIGNALS_STOP_REQUEST_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -36,11 +37,15 @@ class StopRequest {
   // refuses.
   static absl::Status Install();
 
+  // The signals that ask to stop, by number.
+  static std::vector<int> Signals();
+
   // Number of the first signal that asked; 0: none did.
   static int Signal();
   static bool Requested() { return Signal() != 0; }
   // "SIGTERM" and so on; "none" when none did.
-  static std::string Name();
+  static std::string Name() { return NameOf(Signal()); }
+  static std::string NameOf(int signal);
 };
 
 }  // namespace reprise

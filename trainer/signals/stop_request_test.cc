@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -89,8 +90,16 @@ int WaitAndReport(int fd) {
   return read(Child::release_fd, &c, 1) == 0 ? 13 : 97;
 }
 
+TEST(StopRequest, ListsEverySignalThatAPersonOrASchedulerSends) {
+  EXPECT_EQ(StopRequest::Signals(),
+            (std::vector<int>{SIGINT, SIGTERM, SIGHUP, SIGUSR1}));
+  for (int number : StopRequest::Signals()) {
+    EXPECT_EQ(StopRequest::NameOf(number).substr(0, 3), "SIG");
+  }
+}
+
 TEST(StopRequest, FirstOfEachSignalOnlyAsks) {
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+  for (int number : StopRequest::Signals()) {
     Child child([number](int fd) {
       Say(fd, "ready");
       while (!StopRequest::Requested()) usleep(1000);

@@ -2,8 +2,8 @@
 // foreign checkpoints, two trainers at once, a wrong command line. What holds
 // every time: the reason is said, the exit code is the right one, and no
 // checkpoint that was whole is lost.
-#include <signal.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <zlib.h>
 
 #include <cstdio>
@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/testing/folder_watch.h"
+#include "trainer/testing/child_trainer.h"
 #include "trainer/testing/run_comparison.h"
 #include "trainer/testing/run_files.h"
 #include "trainer/testing/small_run.h"
@@ -356,28 +356,28 @@ TEST(Adverse, C37_NewerVersionStopsTheRunThoughAnOlderCheckpointIsWhole) {
 // --- two at once ---
 
 TEST(Adverse, C30_SecondTrainerInTheFolderIsRefusedNamingTheHolder) {
-  const std::string folder = FreshFolder("shared", /*create=*/true);
-  FolderWatch watch(folder);
-  auto first = TrainerProcess::Start(SmallRunFlags(folder));
-  ASSERT_TRUE(watch.WaitForStep(2, *first).has_value()) << first->Output();
-  first->Signal(SIGSTOP);
-  const auto before = ReadTree(folder);
-  const TrainerResult second = RunTrainer(SmallRunFlags(folder));
+  const std::string folder = FreshFolder("shared");
+  std::map<std::string, std::string> before, after;
+  TrainerResult second;
+  pid_t holder = 0;
+  const TrainerResult first =
+      TrainAndMeet(SmallRunFlags(folder), {StepPoint::kBoundary, 2},
+                   [&](pid_t standing_still) {
+                     holder = standing_still;
+                     before = ReadTree(folder);
+                     second = RunTrainer(SmallRunFlags(folder));
+                     after = ReadTree(folder);
+                   });
   EXPECT_EQ(second.exit, TrainerExit::WithCode(2)) << second.output;
-  EXPECT_THAT(second.output, HasSubstr(absl::StrCat(first->pid())));
-  EXPECT_THAT(ChangedFiles(before, ReadTree(folder)), IsEmpty());
-  first->Signal(SIGCONT);
-  EXPECT_EQ(first->Wait(), TrainerExit::WithCode(0)) << first->Output();
+  EXPECT_THAT(second.output, HasSubstr(absl::StrCat(holder)));
+  EXPECT_THAT(ChangedFiles(before, after), IsEmpty());
+  EXPECT_EQ(first.exit, TrainerExit::WithCode(0)) << first.output;
   ExpectUninterrupted(folder);
 }
 
 TEST(Adverse, C30_LockOfAKilledTrainerIsTakenOver) {
-  const std::string folder = FreshFolder("stale", /*create=*/true);
-  FolderWatch watch(folder);
-  auto first = TrainerProcess::Start(SmallRunFlags(folder));
-  ASSERT_TRUE(watch.WaitForStep(2, *first).has_value()) << first->Output();
-  first->Signal(SIGKILL);
-  first->Wait();
+  const std::string folder = FreshFolder("stale");
+  KillAt(SmallRunFlags(folder), {StepPoint::kBoundary, 2});
   EXPECT_THAT(Entries(folder), Contains("lock"));
   TrainToTheEnd(folder);
 }

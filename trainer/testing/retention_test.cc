@@ -1,6 +1,4 @@
 // Which checkpoints a run keeps: the newest, those of round steps, the best.
-#include <signal.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,7 +9,7 @@
 #include "format/run_listing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/testing/folder_watch.h"
+#include "trainer/testing/child_trainer.h"
 #include "trainer/testing/run_files.h"
 #include "trainer/testing/small_run.h"
 #include "trainer/testing/trainer_process.h"
@@ -62,12 +60,9 @@ TEST(Retention, TheBestCheckpointOutlivesKillAndPrune) {
   const uint64_t best = BestStep();
   // Two prunes later at least, or the newest would be kept all the same.
   ASSERT_LT(best + 2 * kSmallRunSaveEvery, kSmallRunSteps);
-  const std::string folder = FreshFolder("best", /*create=*/true);
-  FolderWatch watch(folder);
-  auto trainer = TrainerProcess::Start(Flags(folder, {}));
-  watch.WaitForStep(best + kSmallRunSaveEvery + 3, *trainer);
-  trainer->Signal(SIGKILL);
-  trainer->Wait();
+  const std::string folder = FreshFolder("best");
+  KillAt(Flags(folder, {}),
+         {StepPoint::kBoundary, best + kSmallRunSaveEvery + 3});
   const TrainerResult rest = RunTrainer(Flags(folder, {}));
   ASSERT_EQ(rest.exit, TrainerExit::WithCode(0)) << rest.output;
   EXPECT_THAT(KeptSteps(folder), UnorderedElementsAre(best, kSmallRunSteps));

@@ -2,8 +2,6 @@
 // groups, data and schedule that the small run does not have: the resumed run
 // is the uninterrupted one to the last bit, in every record and in the last
 // checkpoint.
-#include <signal.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +12,8 @@
 #include "format/checkpoint_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "trainer/testing/folder_watch.h"
+#include "trainer/testing/child_trainer.h"
+#include "trainer/testing/kill_and_resume.h"
 #include "trainer/testing/metrics_records.h"
 #include "trainer/testing/run_comparison.h"
 #include "trainer/testing/small_run.h"
@@ -27,7 +26,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int kSteps = 30;
-constexpr int kRounds = 10;
 
 struct Variant {
   const char* name;
@@ -75,43 +73,9 @@ class EveryVariant : public ::testing::TestWithParam<Variant> {};
 
 TEST_P(EveryVariant, KilledIsTheUninterruptedRun) {
   const Variant& variant = GetParam();
-  const std::string whole = FreshFolder(absl::StrCat("whole-", variant.name));
-  const TrainerResult uninterrupted = RunTrainer(Flags(whole, variant));
-  ASSERT_EQ(uninterrupted.exit, TrainerExit::WithCode(0))
-      << uninterrupted.output;
-  const auto baseline = StepTable::Of(ReadMetrics(whole)->kept);
-  ASSERT_TRUE(baseline.ok()) << baseline.status();
-  ASSERT_EQ(baseline->last_step(), kSteps);
-  const auto end = ReadCheckpoint(CheckpointFolder(whole, kSteps));
-  ASSERT_TRUE(end.ok()) << end.status();
-
-  // A kill that comes too late, on a busy machine, is tried again.
-  for (int round = 0; round < kRounds; ++round) {
-    const std::string folder =
-        FreshFolder(absl::StrCat("killed-", variant.name), /*create=*/true);
-    FolderWatch watch(folder);
-    auto trainer = TrainerProcess::Start(Flags(folder, variant));
-    watch.WaitForStep(7 + 3 * (round % 4), *trainer);
-    trainer->Signal(SIGKILL);
-    const TrainerExit exit = trainer->Wait();
-    if (exit == TrainerExit::WithCode(0)) continue;
-    ASSERT_EQ(exit, TrainerExit::BySignal(SIGKILL)) << trainer->Output();
-    const TrainerResult resumed =
-        RunTrainer(Flags(folder, variant, variant.resumed));
-    ASSERT_EQ(resumed.exit, TrainerExit::WithCode(0)) << resumed.output;
-    ASSERT_THAT(resumed.output, HasSubstr("Restored from"));
-    const auto records = ReadMetrics(folder);
-    ASSERT_TRUE(records.ok()) << records.status();
-    EXPECT_THAT(Compare(*baseline, *records), IsEmpty());
-    const auto found = ReadCheckpoint(CheckpointFolder(folder, kSteps));
-    ASSERT_TRUE(found.ok()) << found.status();
-    // The configuration may say another number of workers.
-    if (variant.resumed.empty()) {
-      EXPECT_THAT(CompareState(end->snapshot, found->snapshot), IsEmpty());
-    }
-    return;
-  }
-  FAIL() << "in " << kRounds << " rounds the trainer was never killed in time";
+  ExpectKilledIsUninterrupted(
+      [&](const std::string& folder) { return Flags(folder, variant); },
+      {StepPoint::kBoundary, 13}, variant.resumed);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -175,36 +139,28 @@ TEST(Variants, FrozenParametersKeepTheirFirstValuesAndOthersDoNot) {
 
 TEST(Variants, ThawedOnResumeTheLayerIsTrainedFromThereOn) {
   const Variant variant = {"thawed", "fp32", {"--set=model.frozen=^fc1"}};
-  for (int round = 0; round < kRounds; ++round) {
-    const std::string folder = FreshFolder("thawed", /*create=*/true);
-    FolderWatch watch(folder);
-    auto trainer = TrainerProcess::Start(Flags(folder, variant));
-    watch.WaitForStep(12, *trainer);
-    trainer->Signal(SIGKILL);
-    if (trainer->Wait() == TrainerExit::WithCode(0)) continue;
-    const TrainerResult resumed =
-        RunTrainer(Flags(folder, variant, {"--set=model.frozen="}));
-    ASSERT_EQ(resumed.exit, TrainerExit::WithCode(0)) << resumed.output;
-    EXPECT_THAT(resumed.output,
-                HasSubstr("Changed on resume: model.frozen from ^fc1 to"));
-    const auto before = ReadCheckpoint(CheckpointFolder(folder, 10));
-    const auto after = ReadCheckpoint(CheckpointFolder(folder, kSteps));
-    ASSERT_TRUE(before.ok() && after.ok()) << before.status() << after.status();
-    EXPECT_EQ(before->snapshot.frozen->size(), 2u);
-    EXPECT_THAT(*after->snapshot.frozen, IsEmpty());
-    for (size_t i = 0; i < after->snapshot.parameters.size(); ++i) {
-      EXPECT_NE(before->snapshot.parameters[i].bytes(),
-                after->snapshot.parameters[i].bytes())
-          << after->snapshot.parameters[i].name();
-    }
-    // Steps that a parameter did not take part in are not its own.
-    for (const ParameterState& state : after->snapshot.optimizer->states) {
-      EXPECT_EQ(state.step < kSteps, state.parameter.substr(0, 3) == "fc1")
-          << state.parameter << " " << state.step;
-    }
-    return;
+  const std::string folder = FreshFolder("thawed");
+  KillAt(Flags(folder, variant), {StepPoint::kBoundary, 12});
+  const TrainerResult resumed =
+      RunTrainer(Flags(folder, variant, {"--set=model.frozen="}));
+  ASSERT_EQ(resumed.exit, TrainerExit::WithCode(0)) << resumed.output;
+  EXPECT_THAT(resumed.output,
+              HasSubstr("Changed on resume: model.frozen from ^fc1 to"));
+  const auto before = ReadCheckpoint(CheckpointFolder(folder, 10));
+  const auto after = ReadCheckpoint(CheckpointFolder(folder, kSteps));
+  ASSERT_TRUE(before.ok() && after.ok()) << before.status() << after.status();
+  EXPECT_EQ(before->snapshot.frozen->size(), 2u);
+  EXPECT_THAT(*after->snapshot.frozen, IsEmpty());
+  for (size_t i = 0; i < after->snapshot.parameters.size(); ++i) {
+    EXPECT_NE(before->snapshot.parameters[i].bytes(),
+              after->snapshot.parameters[i].bytes())
+        << after->snapshot.parameters[i].name();
   }
-  FAIL() << "in " << kRounds << " rounds the trainer was never killed in time";
+  // Steps that a parameter did not take part in are not its own.
+  for (const ParameterState& state : after->snapshot.optimizer->states) {
+    EXPECT_EQ(state.step < kSteps, state.parameter.substr(0, 3) == "fc1")
+        << state.parameter << " " << state.step;
+  }
 }
 
 TEST(Variants, TextLearnsSomethingOfHeldOutText) {
