@@ -3,15 +3,12 @@
 import math
 import struct
 import unittest
+from unittest import mock
 
+import numpy
 import reprise_reader
 from files import VECTORS, real
 from reprise_reader.tensor import DTYPES, Tensor
-
-try:
-    import numpy
-except ImportError:  # Debian's is an optional package
-    numpy = None
 
 ODD = real(VECTORS) + 'valid/odd_tensors/checkpoint'
 
@@ -36,8 +33,10 @@ class TensorTest(unittest.TestCase):
                 ('c64', struct.pack('<2f', 1.5, -2), [complex(1.5, -2)]),
                 ('c128', struct.pack('<2d', 0.1, 3), [complex(0.1, 3)])):
             with self.subTest(dtype):
-                found = Tensor('t', 'parameter', dtype, [len(values)], data).values()
-                self.assertEqual(repr(found), repr(values))
+                tensor = Tensor('t', 'parameter', dtype, [len(values)], data)
+                self.assertEqual(repr(tensor.values()), repr(values))
+                self.assertEqual(repr(tensor.numpy().tolist()), repr(values))
+                self.assertFalse(tensor.numpy().flags.writeable)
         self.assertEqual(len(DTYPES), 17)
 
     def test_pieces(self):
@@ -75,7 +74,6 @@ class TensorTest(unittest.TestCase):
         self.assertEqual(repr(odd.values()[1]), '-0.0')
         self.assertTrue(0 < abs(odd.values()[2]) < 2.0 ** -126)
 
-    @unittest.skipIf(numpy is None, 'numpy is not installed')
     def test_numpy_gives_the_same_values(self):
         tensors = reprise_reader.read(ODD).tensors
         for tensor in tensors.values():
@@ -84,6 +82,13 @@ class TensorTest(unittest.TestCase):
                 self.assertEqual(array.shape, tensor.shape)
                 self.assertEqual(repr(array.ravel().tolist()), repr(tensor.values()))
                 self.assertFalse(array.flags.writeable)
+
+    def test_without_numpy_only_its_arrays_are_missing(self):
+        with mock.patch.dict('sys.modules', {'numpy': None}):
+            tensor = next(iter(reprise_reader.read(ODD).tensors.values()))
+            self.assertTrue(tensor.values())
+            with self.assertRaisesRegex(ImportError, 'numpy'):
+                tensor.numpy()
 
 
 if __name__ == '__main__':

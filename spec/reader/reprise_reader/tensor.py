@@ -93,13 +93,13 @@ class Tensor:
         import numpy  # pylint: disable=import-outside-toplevel
         kind = DTYPES[self.dtype][2]
         if self.dtype in ('f8e4m3fn', 'f8e5m2'):
-            return numpy.array(self.values(), '<f4').reshape(self.shape)
-        if kind is None:
-            wide = numpy.frombuffer(self.data, '<u2').astype('<u4') << numpy.uint32(16)
-            array = wide.view('<f4').reshape(self.shape)
-            array.setflags(write=False)
-            return array
-        return numpy.frombuffer(self.data, kind).reshape(self.shape)
+            array = numpy.array(self.values(), '<f4')
+        elif kind is None:
+            array = (numpy.frombuffer(self.data, '<u2').astype('<u4') << numpy.uint32(16)).view('<f4')
+        else:
+            array = numpy.frombuffer(self.data, kind)
+        array.setflags(write=False)
+        return array.reshape(self.shape)
 
     def statistics(self):
         """A dict: elements, nan, inf, zeros, and of the finite ones min, max, mean (or None).
