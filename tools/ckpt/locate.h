@@ -13,8 +13,8 @@
 namespace reprise::ckpt {
 
 // Refuses a path that is a file: NOT_A_CHECKPOINT, saying what kind of file it
-// seems to be and what takes it. OK for folders, and for what is not there, which
-// others refuse.
+// seems to be and what takes it. OK for folders, and for what is not there,
+// which others refuse.
 absl::Status CheckIsNoFile(const std::string& path);
 
 // The checkpoint folder that `path` means: itself when it is one, else the

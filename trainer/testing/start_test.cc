@@ -80,6 +80,10 @@ TEST(Start, WhatIsRefusedAtOnceLeavesNothing) {
       CheckpointFolder(UninterruptedSmallRun("fp16").folder, 60);
   const std::string cut = FreshFolder("cut");
   std::filesystem::copy(whole, cut, std::filesystem::copy_options::recursive);
+  // Committed files are read-only, which counts unless one is root.
+  std::filesystem::permissions(cut + "/manifest.ckpt",
+                               std::filesystem::perms::owner_write,
+                               std::filesystem::perm_options::add);
   std::filesystem::resize_file(cut + "/manifest.ckpt", 500);
   struct Start {
     std::vector<std::string> flags;
