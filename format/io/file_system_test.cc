@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "format/io/io_error.h"
 #include "format/io/testing/fault_injecting_file_system.h"
+#include "format/io/testing/test_folder.h"
 #include "format/refusal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,15 +23,6 @@ using ::testing::HasSubstr;
 
 class FileSystemTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    root_ = JoinPath(
-        ::testing::TempDir(),
-        absl::StrCat(
-            "file_system_test-",
-            ::testing::UnitTest::GetInstance()->current_test_info()->name()));
-    ASSERT_TRUE(RemoveRecursively(files_, root_).ok());
-    ASSERT_TRUE(CreateFoldersDurably(files_, root_).ok());
-  }
   std::string Path(const std::string& name) { return JoinPath(root_, name); }
   void Write(const std::string& path, const std::string& text) {
     auto file = files_->CreateExclusive(path, 0644);
@@ -40,7 +32,7 @@ class FileSystemTest : public ::testing::Test {
   }
 
   FileSystem* files_ = FileSystem::Real();
-  std::string root_;
+  const std::string root_ = FreshTestFolder();
 };
 
 TEST_F(FileSystemTest, WritesAndReadsBack) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "format/io/file_system.h"
 #include "format/io/io_error.h"
+#include "format/io/testing/test_folder.h"
 #include "format/io/testing/without_openat2.h"
 #include "format/refusal.h"
 #include "gmock/gmock.h"
@@ -29,9 +30,6 @@ using Find = absl::StatusOr<Descriptor> (*)(int root,
 class FolderDescriptorTest : public ::testing::TestWithParam<Find> {
  protected:
   void SetUp() override {
-    char folder[] = "/tmp/folder_descriptor_test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    outside_ = folder;
     root_path_ = JoinPath(outside_, "root");
     ASSERT_TRUE(CreateFoldersDurably(files_, Path("a/b")).ok());
     auto root = OpenFolderAt(AT_FDCWD, root_path_, O_PATH, Links::kRefuse,
@@ -58,7 +56,7 @@ class FolderDescriptorTest : public ::testing::TestWithParam<Find> {
   ino_t InodeOf(const std::string& path) { return files_->Stat(path)->inode; }
 
   FileSystem* files_ = FileSystem::Real();
-  std::string outside_;
+  const std::string outside_ = FreshTestFolder();
   std::string root_path_;
   Descriptor root_;
 };
@@ -126,8 +124,7 @@ TEST_P(FolderDescriptorTest, NamesWhatIsMissingOrNoFolder) {
 
 // The example of the header.
 TEST(FolderDescriptorExample, MakesAFolderInABranch) {
-  char run_path[] = "/tmp/folder_descriptor_example-XXXXXX";
-  ASSERT_NE(mkdtemp(run_path), nullptr);
+  const std::string run_path = FreshTestFolder();
   FileSystem* files = FileSystem::Real();
   ASSERT_TRUE(
       CreateFoldersDurably(files, JoinPath(run_path, "abandoned/2")).ok());

@@ -14,6 +14,7 @@
 #include "format/io/file_system.h"
 #include "format/io/io_error.h"
 #include "format/io/testing/fault_injecting_file_system.h"
+#include "format/io/testing/test_folder.h"
 #include "format/io/testing/without_openat2.h"
 #include "format/refusal.h"
 #include "gmock/gmock.h"
@@ -29,10 +30,6 @@ using ::testing::IsEmpty;
 class WithinTest : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    char folder[] = "/tmp/within_test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    outside_ = folder;
-    run_ = JoinPath(outside_, "run");
     ASSERT_TRUE(files_->CreateFolder(run_).ok());
     auto within = files_->Within(run_);
     ASSERT_TRUE(within.ok()) << within.status();
@@ -84,7 +81,8 @@ class WithinTest : public ::testing::TestWithParam<int> {
   }
 
   FileSystem* files_ = FileSystem::Real();
-  std::string outside_, run_;
+  const std::string outside_ = FreshTestFolder();
+  const std::string run_ = JoinPath(outside_, "run");
   std::shared_ptr<FileSystem> within_;
 };
 
@@ -206,8 +204,7 @@ TEST_P(WithinTest, AFolderOfTheFolderIsHeldAsWell) {
 }
 
 TEST(WithinPathsTest, TheFolderMayBeReachedThroughALinkOrWrittenAnyhow) {
-  char folder[] = "/tmp/within_paths_test-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string folder = FreshTestFolder();
   FileSystem* const files = FileSystem::Real();
   const std::string real = JoinPath(folder, "real");
   const std::string link = JoinPath(folder, "link");
@@ -231,8 +228,7 @@ TEST(WithinPathsTest, TheFolderMayBeReachedThroughALinkOrWrittenAnyhow) {
 }
 
 TEST(WithinPathsTest, ADoubleSeesEveryOperationWithItsWholePath) {
-  char folder[] = "/tmp/within_double_test-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string folder = FreshTestFolder();
   FaultInjectingFileSystem faulty(FileSystem::Real());
   auto within = faulty.Within(folder);
   ASSERT_TRUE(within.ok()) << within.status();
@@ -245,8 +241,7 @@ TEST(WithinPathsTest, ADoubleSeesEveryOperationWithItsWholePath) {
 
 // The example of file_system.h.
 TEST(WithinPathsTest, Example) {
-  char run_path[] = "/tmp/within_example-XXXXXX";
-  ASSERT_NE(mkdtemp(run_path), nullptr);
+  const std::string run_path = FreshTestFolder();
   auto run = FileSystem::Real()->Within(run_path);
   ASSERT_TRUE(run.ok()) << run.status();
   auto file = (*run)->CreateExclusive(JoinPath(run_path, ".tmp-1"), 0444);

@@ -1,7 +1,5 @@
 #include "format/testing/checkpoint_builder.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -167,21 +165,6 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view bytes,
 absl::StatusOr<std::string> FileContent(const std::string& path,
                                         FileSystem* file_system) {
   return ReadSmallFile(file_system, path, size_t{1} << 30);
-}
-
-std::string FreshTestFolder() {
-  const ::testing::TestInfo* test =
-      ::testing::UnitTest::GetInstance()->current_test_info();
-  std::string name = absl::StrCat(test->test_suite_name(), "-", test->name());
-  for (char& c : name) {
-    if (c == '/') c = '-';
-  }
-  const std::string path =
-      JoinPath(::testing::TempDir(), absl::StrCat(name, "-", getpid()));
-  FileSystem* files = FileSystem::Real();
-  EXPECT_TRUE(RemoveRecursively(files, path).ok());
-  EXPECT_TRUE(CreateFoldersDurably(files, path).ok());
-  return path;
 }
 
 }  // namespace reprise

@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "format/io/file_system.h"
+#include "format/io/testing/test_folder.h"  // IWYU pragma: export
 #include "format/snapshot.h"
 #include "reprise/spec/v1/checkpoint.pb.h"
 
@@ -59,9 +60,6 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view bytes,
 // The whole content of a file.
 absl::StatusOr<std::string> FileContent(
     const std::string& path, FileSystem* file_system = FileSystem::Real());
-
-// A fresh empty folder for the running test, on the real file system.
-std::string FreshTestFolder();
 
 }  // namespace reprise
 
